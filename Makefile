@@ -1,0 +1,48 @@
+# make demo: install, then a regression pair of HEAD on this machine.   make test: install, then every test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format lint types imports bench sensitivity gates
+
+help:  ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+# The stamp is newer than what decides the set of packages, so a second `make` installs nothing.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+install: $(VENV)/.installed  ## install into .venv
+
+demo: install  ## a regression pair of HEAD on synthetic market data
+	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+
+test: install  ## every test (cluster tests run where KUBECONFIG names a cluster)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: format lint types imports test  ## what CI checks
+
+format: install
+	$(BIN)/ruff format --check .
+
+lint: install
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+imports: install
+	$(BIN)/lint-imports
+
+bench: install  ## speed, as ratios within one run
+	$(BIN)/python -m benchmarks.compare
+
+sensitivity: install  ## 1,000 single changes found, 1,000 clean pairs quiet
+	$(BIN)/python -m benchmarks.sensitivity
+
+gates: install  ## each random fault parts in 20 of 20 gates
+	$(BIN)/python -m benchmarks.gates

@@ -1,0 +1,1 @@
+"""The command line, the engines, the comparison and the report."""
