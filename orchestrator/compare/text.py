@@ -1,0 +1,155 @@
+"""A verdict as plain lines of text: the verdict first, what supports it, and last what to do next."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from orchestrator.compare import verdict as v
+
+LEAVES_SHOWN = 20
+POINTS_SHOWN = 8
+NAMES_SHOWN = 10
+DIFFERENCES_SHOWN = 10
+
+NOT_BIT_EXACT = "The runs are NOT bit-exact: they differ inside the tolerance."
+
+
+def lines_of(verdict: v.Verdict) -> list[str]:
+    """All lines, without trailing newlines; fixed for a given verdict."""
+    out = [f"{verdict.verdict}: {verdict.message}"]
+    if verdict.verdict == v.WITHIN_TOLERANCE:
+        out.append(NOT_BIT_EXACT)
+    if verdict.first_divergence is not None:
+        out.append(verdict.first_divergence.line)
+    out += _runs(verdict) + _agreed(verdict) + _parts(verdict) + _manifests(verdict)
+    out += _parted(verdict) + _growth(verdict) + _outcome(verdict) + _differences(verdict)
+    out += [f"note: {note}" for note in verdict.notes]
+    if verdict.next:
+        out.append(f"next: {verdict.next}")
+    return out
+
+
+def number(value: Any) -> str:
+    """A value for people: floats to six digits, everything else as JSON would show it."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return {True: "NaN"}.get(math.isnan(value), "Infinity" if value > 0 else "-Infinity")
+        return f"{value:.6g}" if abs(value) < 1e5 else f"{value:,.2f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def names(values: list[str], shown: int = NAMES_SHOWN) -> str:
+    """Names with commas, the rest counted."""
+    more = len(values) - shown
+    return ", ".join(values[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _runs(verdict: v.Verdict) -> list[str]:
+    out = []
+    for letter, run in zip("AB", verdict.runs[:2], strict=False):
+        facts = [f"{run.rows:,} rows"]
+        facts += [f"seed {run.seed}"] if run.seed is not None else []
+        facts += [f"mode {run.mode}"] if run.mode is not None else []
+        facts += [f"commit {run.commit[:12]}"] if run.commit else []
+        out.append(f"{letter}: {run.label} ({', '.join(facts)})")
+    return out
+
+
+def _agreed(verdict: v.Verdict) -> list[str]:
+    agreed = verdict.agreed
+    if agreed is None:
+        return []
+    counts = []
+    if agreed.leaves:
+        counts.append(f"{agreed.values:,} fingerprints ({agreed.leaves:,} leaves x {agreed.rows:,} rows)")
+    if agreed.metrics:
+        counts.append(f"{agreed.metrics:,} values" + ("" if agreed.leaves else f" in {agreed.rows:,} rows"))
+    out = [f"agreed: {', '.join(counts) if counts else f'{agreed.rows:,} rows'}"]
+    if agreed.planted_flip is not None:
+        flip = agreed.planted_flip
+        found = "found" if flip.found else "NOT FOUND: the comparison cannot be trusted"
+        out.append(f"planted flip in a copy (row {flip.row}, {flip.leaf}): {found}")
+    if agreed.never_changed:
+        out.append(f"never changed during the run: {names(agreed.never_changed)}")
+    if agreed.seed_independent:
+        out.append(f"do not depend on the seed: {names(agreed.seed_independent)}")
+    return out
+
+
+def _parts(verdict: v.Verdict) -> list[str]:
+    out = []
+    for part in verdict.parts:
+        how = f"exit code {part.exit_code}" if part.exit_code is not None else part.phase
+        out.append(": ".join(["failed", part.name, how, *[text for text in (part.reason, part.message) if text]]))
+    return out
+
+
+def _manifests(verdict: v.Verdict) -> list[str]:
+    shown = [d for d in verdict.manifest_differences if d.matters]
+    if not shown:
+        return []
+    rows = [[d.path, number(d.a), number(d.b)] for d in shown[:DIFFERENCES_SHOWN]]
+    more = len(shown) - len(rows)
+    return ["the manifests differ in:", *_table(rows), *([f"  and {more} more"] if more > 0 else [])]
+
+
+def _parted(verdict: v.Verdict) -> list[str]:
+    if not verdict.parted or verdict.first_divergence is None:
+        return []
+    rows = [["leaf", "component", "kind", "A", "B", "delta", "ulp"]]
+    for leaf in verdict.parted[:LEAVES_SHOWN]:
+        checksums = leaf.checksum_a is not None and leaf.checksum_b is not None
+        a = repr(leaf.checksum_a) if checksums else (leaf.fingerprint_a or "-")
+        b = repr(leaf.checksum_b) if checksums else (leaf.fingerprint_b or "-")
+        rows.append([leaf.name, leaf.component or "-", leaf.kind or "-", a, b, number(leaf.delta), number(leaf.ulp)])
+    more = len(verdict.parted) - LEAVES_SHOWN
+    head = f"parted at step {verdict.first_divergence.step}, in dataflow order: {len(verdict.parted)}"
+    return [head, *_table(rows), *([f"  and {more} more"] if more > 0 else [])]
+
+
+def _growth(verdict: v.Verdict) -> list[str]:
+    points = verdict.growth
+    if len(points) < 2:
+        return []
+    if len(points) > POINTS_SHOWN:  # the first, the last, and between them steps spread evenly by position
+        picked = sorted({round(i * (len(points) - 1) / (POINTS_SHOWN - 1)) for i in range(POINTS_SHOWN)})
+        points = [points[i] for i in picked]
+    rows = [["step", "parted", "largest difference", "relative"]]
+    rows += [[str(p.step), str(p.leaves_parted), number(p.max_abs), number(p.max_rel)] for p in points]
+    return ["growth:", *_table(rows)]
+
+
+def _outcome(verdict: v.Verdict) -> list[str]:
+    changed = [row for row in verdict.outcome if row.a != row.b or row.delta not in (0, None)]
+    if not changed:
+        return []
+    rows = [["outcome", "A", "B", "delta", "%"]]
+    rows += [[r.key, number(r.a), number(r.b), number(r.delta), number(r.percent)] for r in changed[:LEAVES_SHOWN]]
+    return _table(rows)
+
+
+def _differences(verdict: v.Verdict) -> list[str]:
+    if not verdict.differences:
+        return []
+    out = [f"differences: {verdict.differences_total:,}"]
+    for d in verdict.differences[:DIFFERENCES_SHOWN]:
+        values = f": {d.a} | {d.b}" if d.a or d.b else ""
+        out.append(f"  {d.file} {d.path} {d.kind}{values}")
+    more = verdict.differences_total - min(len(verdict.differences), DIFFERENCES_SHOWN)
+    return [*out, *([f"  and {more:,} more"] if more > 0 else [])]
