@@ -1,0 +1,109 @@
+"""How every pod is set up: security, resources, place, retries."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from hera.workflows import models as m
+
+from workflows.parameters import RunParameters
+
+OUT = "/foxrun/out"
+IN = "/foxrun/in"
+GPU_PRODUCT = "nvidia.com/gpu.product"  # set on nodes by NVIDIA's gpu-feature-discovery
+# A trainer's own failure is final. These are not: a pod that was deleted, preempted or lost its node (Error), and the
+# exit codes of Argo's executor when it could not load or save artifacts (64, 65).
+INFRASTRUCTURE = 'lastRetry.status == "Error" || lastRetry.exitCode in ["64", "65"]'
+
+
+def container(
+    *,
+    image: str,
+    command: list[str],
+    args: list[str],
+    resources: m.ResourceRequirements,
+    env: list[m.EnvVar] | None = None,
+) -> m.Container:
+    """A container that can write to its outputs and to /tmp, and to nothing else."""
+    return m.Container(
+        image=image,
+        image_pull_policy="IfNotPresent",
+        command=command,
+        args=args,
+        env=env,
+        resources=resources,
+        security_context=m.SecurityContext(
+            allow_privilege_escalation=False,
+            capabilities=m.Capabilities(drop=["ALL"]),
+            privileged=False,
+            read_only_root_filesystem=True,
+            run_as_non_root=True,
+        ),
+        volume_mounts=[m.VolumeMount(name=name, mount_path=path) for name, path in _WRITABLE.items()],
+    )
+
+
+def volumes() -> list[m.Volume]:
+    """The empty directories behind the writable paths; every pod gets its own."""
+    return [m.Volume(name=name, empty_dir=m.EmptyDirVolumeSource()) for name in _WRITABLE]
+
+
+def pod_security(p: RunParameters) -> m.PodSecurityContext:
+    """Non-root by number, since an image may name no user, and the runtime's own system call filter."""
+    return m.PodSecurityContext(
+        run_as_non_root=True,
+        run_as_user=p.user_id,
+        run_as_group=p.user_id,
+        fs_group=p.user_id,
+        seccomp_profile=m.SeccompProfile(type="RuntimeDefault"),
+    )
+
+
+def resources(p: RunParameters, *, processes: int, gpus: int) -> m.ResourceRequirements:
+    """Requests equal to limits (the Guaranteed class, the last to be evicted) for so many processes side by side."""
+    amounts = {"cpu": times(p.cpu, processes), "memory": times(p.memory, processes)}
+    if gpus:
+        amounts["nvidia.com/gpu"] = str(gpus)
+    quantities = {name: m.Quantity(amount) for name, amount in amounts.items()}
+    return m.ResourceRequirements(requests=quantities, limits=quantities)
+
+
+def small_resources() -> m.ResourceRequirements:
+    """For a pod that sends a message."""
+    return m.ResourceRequirements(
+        requests={"cpu": m.Quantity("100m"), "memory": m.Quantity("256Mi")},
+        limits={"cpu": m.Quantity("1"), "memory": m.Quantity("512Mi")},
+    )
+
+
+def gpu_node(p: RunParameters) -> dict[str, str] | None:
+    """The node selector of pods that train: one GPU model for all, since another model gives other bits."""
+    return None if p.gpu_model is None else {GPU_PRODUCT: p.gpu_model}
+
+
+def tolerations(p: RunParameters) -> list[m.Toleration] | None:
+    """The taints that the pods accept, of GPU nodes for example."""
+    return [
+        m.Toleration(key=t.key, operator=t.operator, value=t.value or None, effect=t.effect or None)
+        for t in p.tolerations
+    ] or None
+
+
+def retries(p: RunParameters) -> m.RetryStrategy:
+    """Retries after failures of the infrastructure alone."""
+    return m.RetryStrategy(
+        limit=m.IntOrString(str(p.retries)),
+        retry_policy="Always",
+        expression=INFRASTRUCTURE,
+        backoff=m.Backoff(duration="10s", factor=m.IntOrString("2")),
+    )
+
+
+def times(quantity: str, factor: int) -> str:
+    """A Kubernetes quantity ("500m", "1.5", "8Gi") times a whole number."""
+    digits = quantity.rstrip("mkKMGTi")
+    product = (Decimal(digits) * factor).normalize()
+    return f"{product:f}{quantity[len(digits) :]}"
+
+
+_WRITABLE = {"out": OUT, "tmp": "/tmp"}  # noqa: S108  (a volume of the pod's own)

@@ -1,0 +1,57 @@
+"""The workflow `regression-pair`: gate, then the same run twice, then the comparison."""
+
+from __future__ import annotations
+
+from hera.workflows import models as m
+
+from workflows import assembly, templates
+from workflows.names import label_value
+from workflows.parameters import RunParameters
+
+# Omitted (the gate failed) is left out on purpose: then there is nothing to compare.
+_COMPLETED = "({leg}.Succeeded || {leg}.Failed || {leg}.Errored)"
+
+
+def regression_pair(p: RunParameters) -> m.Workflow:
+    """gate -> leg-a beside leg-b -> compare; leg-b runs ``p.against`` where it is given."""
+    on = f" on {label_value(p.branch)}" if p.branch else ""
+    versus = "" if p.against is None else f" against {assembly.short(p.against)}"
+    tasks = [
+        assembly.leg_task(p, name="leg-a", leg="a"),
+        assembly.leg_task(p, name="leg-b", leg="b", other_commit=p.against is not None),
+        _compare_task(),
+    ]
+    containers = [templates.leg(p), templates.compare(p)]
+    if p.gate:
+        tasks.insert(0, assembly.gate_task(p))
+        containers.insert(0, templates.gate(p))
+    return assembly.assemble(
+        p,
+        kind="regression-pair",
+        title=f"Regression pair of {assembly.short(p.sha)}{on}{versus}, seed {p.seed}, mode {p.mode}",
+        description=(
+            f"{p.steps} training and {p.eval_steps} evaluation steps, "
+            + (f"commit {p.sha} twice" if p.against is None else f"commit {p.sha} against {p.against}")
+            + (f", after a gate of {p.gate_steps} steps." if p.gate else ", without a gate.")
+        ),
+        tasks=tasks,
+        containers=containers,
+    )
+
+
+def _compare_task() -> m.DAGTask:
+    return m.DAGTask(
+        name="compare",
+        template="compare",
+        depends=" && ".join(_COMPLETED.format(leg=leg) for leg in ("leg-a", "leg-b")),
+        arguments=m.Arguments(
+            parameters=[
+                m.Parameter(name=f"status-{side}", value=f"{{{{tasks.leg-{side}.status}}}}") for side in ("a", "b")
+            ],
+            # Optional here and in the template: a leg that was killed leaves no artifact to refer to.
+            artifacts=[
+                m.Artifact(name=side, from_=f"{{{{tasks.leg-{side}.outputs.artifacts.run}}}}", optional=True)
+                for side in ("a", "b")
+            ],
+        ),
+    )

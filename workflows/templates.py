@@ -1,0 +1,223 @@
+"""The four templates every workflow is made of: gate, leg, compare, alert.
+
+Hera's generated models are used, not its builder classes: those read Hera's global_config and register in whatever
+`with` block surrounds the caller, and would make equal parameters give different Workflows.
+"""
+
+from __future__ import annotations
+
+from hera.workflows import models as m
+
+from workflows import pods
+from workflows.names import file_name
+from workflows.parameters import WORKTREE, RunParameters, escape_dollars
+from workflows.pods import IN, OUT
+
+VERDICT_KEY = "{{workflow.uid}}/verdict.json"
+OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
+
+
+def gate(p: RunParameters) -> m.Template:
+    """The hostile twin run of ``p.gate_steps`` steps in one pod; fails when the twins part."""
+    return m.Template(
+        name="gate",
+        metadata=_pod_metadata("{{workflow.parameters.sha}}" if p.worktree is None else WORKTREE),
+        inputs=m.Inputs(artifacts=_data_input(p)) if p.data_key else None,
+        container=pods.container(
+            image="{{workflow.parameters.image}}",
+            command=["foxrun"],
+            args=[
+                "check",
+                *("--out", "{{outputs.artifacts.gate.path}}"),
+                *_training_args(p, steps="{{workflow.parameters.gate-steps}}"),
+                *_verdict_args(),
+                "--",
+                *(escape_dollars(word) for word in p.trainer),
+            ],
+            env=_code_env(p, leg="gate", sha="{{workflow.parameters.sha}}", tree="{{workflow.parameters.tree}}"),
+            resources=pods.resources(p, processes=2, gpus=p.gpus),
+        ),
+        outputs=m.Outputs(
+            parameters=_outcome_parameters(),
+            artifacts=[_directory_output("gate", "{{workflow.uid}}/gate/{{pod.name}}"), *_verdict_outputs()],
+        ),
+        timeout=f"{p.gate_timeout_s}s",
+        node_selector=pods.gpu_node(p),
+        retry_strategy=pods.retries(p),
+    )
+
+
+def leg(p: RunParameters) -> m.Template:
+    """One training run. Which leg, commit and image are inputs, so that the legs of a pair differ in nothing else."""
+    return m.Template(
+        name="leg",
+        metadata=_pod_metadata("{{inputs.parameters.checkout}}"),
+        inputs=m.Inputs(
+            parameters=[m.Parameter(name=name) for name in ("leg", "checkout", "sha", "tree", "image")],
+            artifacts=_data_input(p) if p.data_key else None,
+        ),
+        container=pods.container(
+            image="{{inputs.parameters.image}}",
+            command=[escape_dollars(p.trainer[0])],
+            args=[
+                *(escape_dollars(word) for word in p.trainer[1:]),
+                *("--out", "{{outputs.artifacts.run.path}}"),
+                *_training_args(p, steps="{{workflow.parameters.steps}}", eval_steps=True),
+            ],
+            env=_code_env(
+                p,
+                leg="{{inputs.parameters.leg}}",
+                sha="{{inputs.parameters.sha}}",
+                tree="{{inputs.parameters.tree}}",
+            ),
+            resources=pods.resources(p, processes=1, gpus=p.gpus),
+        ),
+        outputs=m.Outputs(
+            artifacts=[_directory_output("run", "{{workflow.uid}}/leg-{{inputs.parameters.leg}}/{{pod.name}}")]
+        ),
+        timeout=f"{p.leg_timeout_s}s",
+        node_selector=pods.gpu_node(p),
+        retry_strategy=pods.retries(p),
+    )
+
+
+def compare(p: RunParameters) -> m.Template:
+    """Compares whatever the two legs left, and exits with the verdict's code."""
+    args = ["compare", "{{inputs.artifacts.a.path}}", "{{inputs.artifacts.b.path}}"]
+    args += ["--status-a", "{{inputs.parameters.status-a}}", "--status-b", "{{inputs.parameters.status-b}}"]
+    if p.against is not None:
+        args += ["--allow", "tree"]
+    if p.tolerance is not None:
+        args += ["--tolerance-json", "{{workflow.parameters.tolerance}}"]
+    if p.rtol is not None:
+        args += ["--rtol", "{{workflow.parameters.rtol}}"]
+    if p.verify:
+        args += ["--verify"]
+    return m.Template(
+        name="compare",
+        inputs=m.Inputs(
+            parameters=[m.Parameter(name="status-a"), m.Parameter(name="status-b")],
+            artifacts=[m.Artifact(name=side, path=f"{IN}/{side}", optional=True) for side in ("a", "b")],
+        ),
+        container=pods.container(
+            image=_tools_image(p),
+            command=["foxrun"],
+            args=[*args, *_verdict_args()],
+            resources=pods.resources(p, processes=1, gpus=0),
+        ),
+        outputs=m.Outputs(parameters=_outcome_parameters(), artifacts=_verdict_outputs()),
+        timeout=f"{p.compare_timeout_s}s",
+        retry_strategy=pods.retries(p),
+    )
+
+
+def alert(p: RunParameters) -> m.Template:
+    """The exit handler: a DAG's outputs are not reliably there in onExit, so it reads the verdict by its fixed key."""
+    return m.Template(
+        name="exit-handler",
+        inputs=m.Inputs(
+            artifacts=[
+                m.Artifact(
+                    name="verdict",
+                    path=f"{IN}/verdict.json",
+                    optional=True,
+                    archive=as_is(),
+                    s3=m.S3Artifact(key=VERDICT_KEY),
+                )
+            ]
+        ),
+        container=pods.container(
+            image=_tools_image(p),
+            command=["foxrun"],
+            args=[
+                "alert",
+                *("--verdict", "{{inputs.artifacts.verdict.path}}"),
+                *("--workflow", "{{workflow.name}}"),
+                *("--status", "{{workflow.status}}"),
+                *("--failures", "{{workflow.failures}}"),
+            ],
+            env=[
+                m.EnvVar(
+                    name="FOXRUN_ALERTS",
+                    value_from=m.EnvVarSource(
+                        secret_key_ref=m.SecretKeySelector(name=p.alerts_secret, key="urls", optional=True)
+                    ),
+                )
+            ],
+            resources=pods.small_resources(),
+        ),
+        timeout=f"{p.alert_timeout_s}s",
+        retry_strategy=pods.retries(p),
+    )
+
+
+def _training_args(p: RunParameters, *, steps: str, eval_steps: bool = False) -> list[str]:
+    args = ["--seed", "{{workflow.parameters.seed}}", "--mode", "{{workflow.parameters.mode}}", "--steps", steps]
+    if eval_steps:
+        args += ["--eval-steps", "{{workflow.parameters.eval-steps}}"]
+    args += ["--parameters", "{{workflow.parameters.parameters}}"]
+    if p.data_key is not None:
+        args += ["--data", "{{inputs.artifacts.data.path}}"]
+    return args
+
+
+def _verdict_args() -> list[str]:
+    args = ["--verdict", "{{outputs.artifacts.verdict.path}}", "--report", "{{outputs.artifacts.report.path}}"]
+    for name in OUTCOME:
+        args += ["--write", f"{name}={{{{outputs.parameters.{name}.path}}}}"]
+    return args
+
+
+def _outcome_parameters() -> list[m.Parameter]:
+    # The default is what one sees when the process was killed before it could write.
+    return [m.Parameter(name=name, value_from=m.ValueFrom(path=f"{OUT}/{name}", default="unknown")) for name in OUTCOME]
+
+
+def _verdict_outputs() -> list[m.Artifact]:
+    return [
+        m.Artifact(
+            name="verdict",
+            path=f"{OUT}/verdict.json",
+            optional=True,
+            archive=as_is(),
+            s3=m.S3Artifact(key=VERDICT_KEY),
+        ),
+        m.Artifact(
+            name="report",
+            path=f"{OUT}/report.html",
+            optional=True,
+            archive=as_is(),
+            s3=m.S3Artifact(key="{{workflow.uid}}/{{pod.name}}/report.html"),
+        ),
+    ]
+
+
+def _directory_output(name: str, key: str) -> m.Artifact:
+    # Not archived: a comparison reads manifests alone when nothing parted. Each attempt has a key of its own.
+    return m.Artifact(name=name, path=f"{OUT}/{name}", optional=True, archive=as_is(), s3=m.S3Artifact(key=key))
+
+
+def _data_input(p: RunParameters) -> list[m.Artifact]:
+    return [m.Artifact(name="data", path=f"{IN}/data/{file_name(p.data_name or '')}")]
+
+
+def as_is() -> m.ArchiveStrategy:
+    """Neither packed on upload nor unpacked on download."""
+    return m.ArchiveStrategy(none=m.NoneStrategy())
+
+
+def _tools_image(p: RunParameters) -> str:
+    return "{{workflow.parameters.image}}" if p.tools_image is None else p.tools_image.replace("{sha}", p.sha)
+
+
+def _code_env(p: RunParameters, *, leg: str, sha: str, tree: str) -> list[m.EnvVar]:
+    return [
+        m.EnvVar(name="FOXRUN_LEG", value=leg),
+        m.EnvVar(name="FOXRUN_SHA", value=sha),
+        m.EnvVar(name="FOXRUN_TREE", value=tree),
+        m.EnvVar(name="FOXRUN_BRANCH", value=escape_dollars(p.branch)),
+    ]
+
+
+def _pod_metadata(checkout: str) -> m.Metadata:
+    return m.Metadata(annotations={"foxrun.dev/sha": checkout})

@@ -1,0 +1,36 @@
+"""The workflow `train`: gate, then one training run."""
+
+from __future__ import annotations
+
+from hera.workflows import models as m
+
+from workflows import assembly, templates
+from workflows.names import label_value
+from workflows.parameters import InvalidParameter, RunParameters
+
+
+def train(p: RunParameters) -> m.Workflow:
+    """gate -> train; without ``p.gate`` the training run alone.
+
+    Raises InvalidParameter when ``p`` holds what only a pair has.
+    """
+    for name in ("against", "tolerance", "rtol"):
+        if getattr(p, name) is not None:
+            raise InvalidParameter(name, "a single run has nothing to compare with", "Use --regression-pair")
+    on = f" on {label_value(p.branch)}" if p.branch else ""
+    tasks = [assembly.leg_task(p, name="train", leg="a")]
+    containers = [templates.leg(p)]
+    if p.gate:
+        tasks.insert(0, assembly.gate_task(p))
+        containers.insert(0, templates.gate(p))
+    return assembly.assemble(
+        p,
+        kind="train",
+        title=f"Training of {assembly.short(p.sha)}{on}, seed {p.seed}, mode {p.mode}",
+        description=(
+            f"{p.steps} training and {p.eval_steps} evaluation steps of commit {p.sha}"
+            + (f", after a gate of {p.gate_steps} steps." if p.gate else ", without a gate.")
+        ),
+        tasks=tasks,
+        containers=containers,
+    )
