@@ -146,7 +146,7 @@ class _Stream:
         if not self._fill(size):
             raise DataError(self._name, "is cut within its metadata", "fetch it again")
         try:
-            metadata: Any = databento_dbn.Metadata.decode(self._take(size), databento_dbn.VersionUpgradePolicy("as_is"))
+            metadata: Any = databento_dbn.Metadata.decode(self._take(size))
         except Exception as error:  # the decoder raises DBNError, ValueError and others; all mean the same here
             problem = f"has metadata of DBN version {version} that cannot be decoded ({error})"
             raise DataError(self._name, problem, "give a file of DBN version 1, 2 or 3") from error

@@ -1,0 +1,1 @@
+"""The limit-order-book simulator that environments trade in."""
