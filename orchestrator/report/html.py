@@ -1,0 +1,243 @@
+"""A verdict as one HTML file: no script, nothing remote, no image; the same verdict gives the same bytes.
+
+The page is report.html.j2 (order and markup) with style.css.j2; what it shows is put together here. Everything that
+comes from a run is text and is escaped by the template engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from orchestrator.compare.verdict import (
+    DRIFT,
+    GATE_FAILED,
+    IDENTICAL,
+    INCOMPARABLE,
+    INCOMPLETE,
+    INFRASTRUCTURE,
+    JOB_FAILED,
+    WITHIN_TOLERANCE,
+    GrowthPoint,
+    OutcomeRow,
+    PartedLeaf,
+    RunSummary,
+    Verdict,
+)
+from orchestrator.report import format as fmt
+from orchestrator.report import manifests, svg
+
+WORDS = {
+    IDENTICAL: "Identical",
+    WITHIN_TOLERANCE: "Within tolerance",
+    DRIFT: "Drift",
+    GATE_FAILED: "Gate failed",
+    JOB_FAILED: "Job failed",
+    INFRASTRUCTURE: "Infrastructure failed",
+    INCOMPARABLE: "Incomparable",
+    INCOMPLETE: "Incomplete",
+}
+SUBJECTS = {"pair": "Regression pair", "gate": "Gate: twin run", "metrics": "Metric files"}
+LEAVES_OPEN = 12  # the first leaves are the ones that matter: all after them inherit
+NAMES_OPEN = 12
+FIGURES = 16
+PNL = "total_pnl_usd"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two values under one label. ``same`` is their shared start, ``a`` and ``b`` what follows it."""
+
+    label: str
+    same: str
+    a: str
+    b: str
+    delta: str = ""
+    note: str = ""
+    kind: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether both values print alike."""
+        return not self.a and not self.b
+
+
+def render(verdict: Verdict) -> str:
+    """The whole page for one verdict. Pure: no clock, no file of the run, no network."""
+    return _template().render(page=_page(verdict), v=verdict)
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("orchestrator.report", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["value"] = fmt.value
+    environment.filters["breaks"] = _breaks
+    environment.filters["pieces"] = fmt.pieces
+    return environment.get_template("report.html.j2")
+
+
+def _breaks(name: str) -> Markup:
+    """A name that may be broken after the characters that part its words; what is copied holds nothing more."""
+    return Markup("<wbr>").join(re.findall(r"[^_./]*[_./]+|[^_./]+", name))
+
+
+def _page(verdict: Verdict) -> dict[str, Any]:
+    a, b = _sides(verdict)
+    leaves = [_leaf(leaf) for leaf in verdict.parted]
+    return {
+        "word": WORDS.get(verdict.verdict, verdict.verdict),
+        "subject": SUBJECTS.get(verdict.subject, verdict.subject),
+        "facts": _shared_facts(verdict.runs),
+        "pnl": _pnl(verdict.outcome),
+        "component": _component(verdict),
+        "divergence": _divergence(verdict),
+        "short_leaf": fmt.cut(verdict.first_divergence.leaf, 60) if verdict.first_divergence else "",
+        "leaves": leaves[:LEAVES_OPEN],
+        "more_leaves": leaves[LEAVES_OPEN:],
+        "leaf_noun": "metric" if verdict.subject == "metrics" else "leaf",
+        "leaf_nouns": "metrics" if verdict.subject == "metrics" else "leaves",
+        "charts": svg.growth_charts(verdict.growth),
+        "figures": _figures(verdict.growth),
+        "agreed": _agreed(verdict),
+        "outcome": [_outcome(row) for row in verdict.outcome],
+        "runs": _runs(a, b),
+        "names": (a.label if a else "", b.label if b else ""),
+        "field_differences": [
+            _pair(d.path, fmt.value(d.a), fmt.value(d.b), kind="matters" if d.matters else "")
+            for d in sorted(verdict.manifest_differences, key=lambda d: not d.matters)
+        ],
+        "manifests": manifests.side_by_side(
+            a.manifest if a else {}, b.manifest if b else {}, verdict.manifest_differences, pair=b is not None
+        ),
+        "two": b is not None,
+        "differences": [
+            _pair(d.path, fmt.value(d.a), fmt.value(d.b), note=d.file, kind=d.kind) for d in verdict.differences
+        ],
+        "names_open": NAMES_OPEN,
+    }
+
+
+def _sides(verdict: Verdict) -> tuple[RunSummary | None, RunSummary | None]:
+    runs = [*verdict.runs[:2], None, None]
+    return runs[0], runs[1]
+
+
+def _pair(label: str, a: str, b: str, **more: str) -> Pair:
+    same, rest_a, rest_b = fmt.common(a, b)
+    return Pair(fmt.cut(label), same, rest_a, rest_b, **more)
+
+
+def _shared_facts(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
+    """What both runs were asked to be, where they agree: the line under the title."""
+    if not runs:
+        return []
+    first = runs[0]
+    facts: list[tuple[str, str, set[Any]]] = [
+        ("commit", first.commit[:12], {run.commit for run in runs}),
+        ("seed", fmt.value(first.seed), {run.seed for run in runs}),
+        ("mode", fmt.value(first.mode), {run.mode for run in runs}),
+    ]
+    return [(name, text) for name, text, seen in facts if len(seen) == 1 and text and text != fmt.NOTHING]
+
+
+def _component(verdict: Verdict) -> str:
+    if verdict.first_divergence is None:
+        return ""
+    name = verdict.first_divergence.leaf
+    return next((leaf.component for leaf in verdict.parted if leaf.name == name), "")
+
+
+def _divergence(verdict: Verdict) -> Pair | None:
+    first = verdict.first_divergence
+    if first is None:
+        return None
+    return _pair(first.leaf, first.run_a, first.run_b, delta=first.delta)
+
+
+def _leaf(leaf: PartedLeaf) -> Pair:
+    """A parted leaf. Checksums where both exist and differ, else the fingerprints, as in the stable line."""
+    about = " · ".join(text for text in (leaf.component, leaf.kind) if text)
+    a, b = fmt.value(leaf.checksum_a), fmt.value(leaf.checksum_b)
+    ulp = f"{fmt.short(leaf.ulp)} ulp" if leaf.ulp is not None else ""
+    fingerprints = leaf.fingerprint_a is not None and leaf.fingerprint_b is not None
+    if fingerprints and (leaf.checksum_a is None or leaf.checksum_b is None or a == b):
+        return _pair(leaf.name, leaf.fingerprint_a or "", leaf.fingerprint_b or "", delta="bits", note=about, kind=ulp)
+    return _pair(leaf.name, a, b, delta=fmt.signed(leaf.delta), note=about, kind=ulp)
+
+
+def _figures(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
+    """The chart's figures as a table: at most FIGURES rows, closer together where the difference begins."""
+    last = len(points) - 1
+    if last < FIGURES:
+        return list(points)
+    picked = {round((last + 1) ** (i / (FIGURES - 1))) - 1 for i in range(FIGURES)}
+    return [points[i] for i in sorted(picked)]
+
+
+def _outcome(row: OutcomeRow) -> Pair:
+    percent = fmt.percent(row.percent)
+    kind = "pnl" if row.key == PNL else ""
+    money = row.key.endswith("_usd") and row.delta is not None
+    delta = fmt.dollars(row.delta, signed=True) if money else fmt.signed(row.delta)
+    return _pair(row.key, fmt.value(row.a), fmt.value(row.b), delta=delta, note=percent, kind=kind)
+
+
+def _pnl(rows: Sequence[OutcomeRow]) -> dict[str, str] | None:
+    """The effect on profit and loss; None when neither run has a figure."""
+    row = next((row for row in rows if row.key == PNL), None)
+    if row is None or (row.a is None and row.b is None):
+        return None
+    if row.delta is None:
+        return {"delta": "no number", "about": "", "a": fmt.dollars(row.a), "b": fmt.dollars(row.b)}
+    percent = fmt.percent(row.percent)
+    return {
+        "delta": fmt.dollars(row.delta, signed=True),
+        "about": "no difference" if row.delta == 0 else f"{percent} of A" if percent else "",
+        "a": fmt.dollars(row.a),
+        "b": fmt.dollars(row.b),
+    }
+
+
+def _agreed(verdict: Verdict) -> list[tuple[str, str]]:
+    agreed = verdict.agreed
+    if agreed is None:
+        return []
+    out = [("rows", f"{agreed.rows:,}")]
+    if agreed.leaves:
+        out.append(("leaves in each row", f"{agreed.leaves:,}"))
+        out.append(("fingerprints that agree", f"{agreed.values:,} of {agreed.rows * agreed.leaves:,}"))
+    if agreed.metrics:
+        out.append(("metric values that agree", f"{agreed.metrics:,}"))
+    return out
+
+
+def _runs(a: RunSummary | None, b: RunSummary | None) -> list[Pair]:
+    if a is None:
+        return []
+    other = b or a
+    rows = [
+        ("run", a.label, other.label),
+        ("leg", a.leg, other.leg),
+        ("run id", a.run_id, other.run_id),
+        ("commit", a.commit, other.commit),
+        ("tree", a.tree, other.tree),
+        ("seed", a.seed, other.seed),
+        ("mode", a.mode, other.mode),
+        ("rows", a.rows, other.rows),
+        ("ended", a.exit_reason, other.exit_reason),
+    ]
+    shown = [(name, x, y) for name, x, y in rows if x not in ("", None) or y not in ("", None)]
+    return [_pair(name, fmt.value(x) or fmt.NOTHING, fmt.value(y) or fmt.NOTHING) for name, x, y in shown]
