@@ -70,11 +70,11 @@ def dollars(amount: Any, *, signed: bool = False) -> str:
     if isinstance(amount, float) and not math.isfinite(amount):
         return _float(amount)
     if abs(amount) >= 1e15:
-        size = f"${amount:.6e}" if isinstance(amount, float) else f"${cut(_digits(abs(amount)), 40)}"
-        return size.replace("$-", MINUS + "$")
-    size = f"${abs(amount):,.2f}"
-    if 0 < abs(amount) < 0.005:  # a cent would hide that it is not zero
+        size = f"${abs(amount):.3e}" if isinstance(amount, float) else f"${cut(_digits(abs(amount)), 40)}"
+    elif 0 < abs(amount) < 0.005:  # a cent would hide that it is not zero
         size = f"${abs(amount):.3g}"
+    else:
+        size = f"${abs(amount):,.2f}"
     sign = MINUS if amount < 0 else "+" if signed and amount > 0 else ""
     return sign + size
 

@@ -47,7 +47,15 @@ SUBJECTS = {"pair": "Regression pair", "gate": "Gate: twin run", "metrics": "Met
 LEAVES_OPEN = 12  # the first leaves are the ones that matter: all after them inherit
 NAMES_OPEN = 12
 FIGURES = 16
+LABEL_LENGTH = 160
 PNL = "total_pnl_usd"
+
+
+# Control characters, halves of surrogate pairs, and what reverses the direction of text: a name could otherwise make
+# the file unwritable, or the page say something else than it holds.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class Pair:
 
 def render(verdict: Verdict) -> str:
     """The whole page for one verdict. Pure: no clock, no file of the run, no network."""
-    return _template().render(page=_page(verdict), v=verdict)
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _template().render(page=_page(verdict), v=verdict))
 
 
 @lru_cache(maxsize=1)
@@ -137,7 +145,7 @@ def _sides(verdict: Verdict) -> tuple[RunSummary | None, RunSummary | None]:
 
 def _pair(label: str, a: str, b: str, **more: str) -> Pair:
     same, rest_a, rest_b = fmt.common(a, b)
-    return Pair(fmt.cut(label), same, rest_a, rest_b, **more)
+    return Pair(fmt.cut(label, LABEL_LENGTH), same, rest_a, rest_b, **more)
 
 
 def _shared_facts(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
