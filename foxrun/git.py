@@ -17,9 +17,14 @@ from pathlib import Path
 from foxrun.problems import ContractError
 
 TREE_RUN_VARIABLE = "FOXRUN_TREE_RUN"
-_KEPT = frozenset(
-    {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}
-)
+# `git rev-parse --local-env-vars`, less what passes settings (GIT_CONFIG_COUNT); and what changes the meaning of paths.
+_DROPPED = frozenset({
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GLOB_PATHSPECS",
+    "GIT_GRAFT_FILE", "GIT_ICASE_PATHSPECS", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX", "GIT_LITERAL_PATHSPECS", "GIT_NAMESPACE", "GIT_NOGLOB_PATHSPECS",
+    "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+})  # fmt: skip
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _DEADLINE_S = 600
 
@@ -35,7 +40,7 @@ class NotARepository(GitError):
 def _run(
     directory: Path | str, arguments: Sequence[str], *, extra: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key in _KEPT}
+    environment = {key: value for key, value in os.environ.items() if key not in _DROPPED}
     environment.update({"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}, **(extra or {}))
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false"]
     try:
@@ -156,11 +161,10 @@ def tree_hash(directory: Path | str, *, exclude: Iterable[Path] = ()) -> str:
         if index.exists():
             shutil.copy2(index, ours)  # with its mtime: by that git tells which entries it must read again
         (Path(scratch) / "objects").mkdir()
-        alternates = os.pathsep.join([str(objects.resolve()), *_alternates()])
         extra = {
             "GIT_INDEX_FILE": str(ours),
             "GIT_OBJECT_DIRECTORY": str(Path(scratch) / "objects"),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": alternates,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects.resolve()),
         }
         _unhide(top, extra)
         paths = [".", ":(exclude,top,glob)**/__pycache__/**", ":(exclude,top,glob)**/*.pyc"]
@@ -168,13 +172,17 @@ def tree_hash(directory: Path | str, *, exclude: Iterable[Path] = ()) -> str:
             resolved = Path(path).resolve()
             if resolved.is_relative_to(top.resolve()) and resolved != top.resolve():
                 paths.append(f":(exclude,top,literal){resolved.relative_to(top.resolve())}")
-        _git(top, ["-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", *paths], extra=extra)
+        _add_all(top, paths, extra)
         return _git(top, ["write-tree"], extra=extra).strip()
 
 
-def _alternates() -> list[str]:
-    given = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")
-    return [given] if given else []
+def _add_all(top: Path, paths: Sequence[str], extra: Mapping[str, str]) -> None:
+    """Stage what is there; again when it fails, as it does for a file that vanished between listing and reading."""
+    arguments = ["-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", *paths]
+    for _ in range(2):
+        if _run(top, arguments, extra=extra).returncode == 0:
+            return
+    _git(top, arguments, extra=extra)
 
 
 def _unhide(top: Path, extra: Mapping[str, str]) -> None:
@@ -208,7 +216,7 @@ def add_worktree(repo: Path | str, sha: str, directory: Path | str) -> Path:
             if not (target.exists() and any(target.iterdir())):
                 raise
             return _checked(repo, commit, target)  # another process was first
-        _run(target, ["worktree", "repair"])  # tell the repository where it is now; `git worktree list` needs it alone
+        _run(target, ["worktree", "repair"])  # tells the repository where it is now, lest a prune forgets it
     finally:
         if building.exists():
             _run(repo, ["worktree", "remove", "--force", "--", str(building)])

@@ -6,8 +6,10 @@ Floats are written in their shortest form that reads back exactly; non-finite on
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -15,6 +17,8 @@ from foxrun.problems import ContractError, Problem
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _BOM = b"\xef\xbb\xbf"
+_MINUS_ZERO = re.compile(r"-0(?![.0-9eE])")
+DEEPEST = 200  # recursion over a value stays far from Python's own limit
 
 
 def dumps(obj: Any) -> str:
@@ -38,7 +42,8 @@ def _dumps(obj: Any, *, sort_keys: bool, indent: int | None = None, plain: bool 
         text = json.dumps(
             obj, ensure_ascii=False, allow_nan=False, separators=separators, sort_keys=sort_keys, indent=indent
         )
-        text.encode()
+        if not text.isascii():
+            text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair: no UTF-8 holds it, an escape does
         return json.dumps(obj, allow_nan=False, separators=separators, sort_keys=sort_keys, indent=indent)
     except (ValueError, TypeError, RecursionError) as error:
@@ -52,8 +57,10 @@ def _dumps(obj: Any, *, sort_keys: bool, indent: int | None = None, plain: bool 
 
 def _encodable(obj: Any, path: str, depth: int) -> Any:
     """A copy in which non-finite floats are strings; names the place of what JSON does not have."""
-    if depth > 200:
-        raise ContractError(f"JSON nested more than 200 deep at {path[:80]}", remedy="flatten it, or break the cycle")
+    if depth > DEEPEST:
+        raise ContractError(
+            f"JSON nested more than {DEEPEST} deep at {path[:80]}", remedy="flatten it, or break the cycle"
+        )
     if obj is None or isinstance(obj, (str, bool, int)):
         return obj
     if isinstance(obj, float):
@@ -98,7 +105,11 @@ def loads(
                 duplicates.extend(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]
             return made
 
-        value = json.loads(text, object_pairs_hook=pairs)
+        # "-0" is a float to whoever wrote it (Go writes -0.0 so); as an integer it would lose its sign
+        parse_int = _int if _MINUS_ZERO.search(text) else None
+        value = json.loads(text, object_pairs_hook=pairs, parse_int=parse_int)
+        if text.count("{") + text.count("[") > DEEPEST and _is_deeper(value, DEEPEST):
+            raise RecursionError
         if '"NaN"' in text or 'Infinity"' in text:
             value = _decoded(value)
     except UnicodeDecodeError as error:
@@ -110,7 +121,9 @@ def loads(
             what = f"the JSON ends in the middle (after {len(text)} characters)"
         raise ContractError(what, file=name, line=at, remedy=remedy) from None
     except RecursionError:
-        raise ContractError("JSON nested too deep to read", file=name, line=line, remedy="flatten it") from None
+        raise ContractError(
+            f"JSON nested more than {DEEPEST} deep", file=name, line=line, remedy="flatten it"
+        ) from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise ContractError(
             f"a number cannot be read: {str(error).split(';')[0]}", file=name, line=line, remedy="write it as a string"
@@ -122,6 +135,25 @@ def loads(
             )
         on_duplicate(key)
     return value
+
+
+def _int(text: str) -> int | float:
+    return -0.0 if text == "-0" else int(text)
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects are nested more than ``limit`` deep; level by level, without recursion."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _decoded(value: Any) -> Any:
@@ -146,7 +178,7 @@ def loads_lines(stream: BinaryIO, *, name: str = "") -> Iterator[tuple[int, Any]
     fatal, then its value, the last one standing. Trouble of the stream itself (a cut .gz) gives a last, fatal Problem.
     """
     number = 0
-    lines = iter(stream)
+    lines = iter(io.BufferedReader(stream) if isinstance(stream, io.RawIOBase) else stream)
     while True:
         try:
             raw = next(lines, None)

@@ -3,113 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, cast
 
 from foxrun import files, jsonio, schema
 from foxrun.problems import ContractError, Problem
+from foxrun.rows import Row, read_rows
 from foxrun.schema import Leaf
+from foxrun.sources import DirectorySource, Source, SubSource
+
+__all__ = ["DirectorySource", "Row", "Run", "Source", "open_run"]
 
 BLOCK = 1 << 20
+MOST_PROBLEMS = 100
 _COMPRESSED = ("", ".zst", ".gz")
 _MARKS = (schema.MANIFEST, schema.DIAG, schema.LEAVES, schema.BITS, schema.SUMMARY)
 _RUN_AGAIN = "run the trainer again, or copy the run directory again"
-
-
-class Source(Protocol):
-    """Where a run lives: a directory here, an object store elsewhere. Names are relative, with '/' between parts."""
-
-    label: str
-
-    def list(self) -> dict[str, int]:
-        """Every file with its size in bytes, by one listing."""
-        ...
-
-    def open(self, name: str) -> BinaryIO:
-        """The stored bytes of a file; OSError when it is gone."""
-        ...
-
-    def read_range(self, name: str, start: int, end: int) -> bytes:
-        """Bytes start..end-1; fewer at the end of the file."""
-        ...
-
-
-class DirectorySource:
-    """A run in a directory. Links that lead out of it, and anything that is not a file, are not part of it."""
-
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self.label = str(path)
-
-    def list(self) -> dict[str, int]:
-        """Every regular file below the directory with its size, by name."""
-        found: dict[str, int] = {}
-        root = self.path.resolve()
-
-        def walk(directory: Path, prefix: str) -> None:
-            with os.scandir(directory) as entries:
-                for entry in entries:
-                    name = prefix + entry.name
-                    if entry.is_dir(follow_symlinks=False):
-                        walk(Path(entry.path), name + "/")
-                    elif entry.is_file() and (
-                        not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root)
-                    ):
-                        found[name] = entry.stat().st_size
-
-        walk(self.path, "")
-        return dict(sorted(found.items()))
-
-    def open(self, name: str) -> BinaryIO:
-        """The file, unbuffered: callers read in large pieces."""
-        return cast(BinaryIO, self._within(name).open("rb", buffering=0))
-
-    def read_range(self, name: str, start: int, end: int) -> bytes:
-        """Bytes start..end-1 of a file."""
-        with self._within(name).open("rb") as stream:
-            stream.seek(start)
-            return stream.read(max(0, end - start))
-
-    def _within(self, name: str) -> Path:
-        if trouble := schema.path_problem(name):
-            raise ContractError(f"{name!r} {trouble}", file=self.label, remedy="name a file of the run directory")
-        return self.path / name
-
-
-class _SubSource:
-    """One directory of a source, as a source."""
-
-    def __init__(self, source: Source, prefix: str, listing: dict[str, int]) -> None:
-        self._source = source
-        self._prefix = prefix
-        self._listing = listing
-        self.label = f"{source.label.rstrip('/')}/{prefix.rstrip('/')}"
-
-    def list(self) -> dict[str, int]:
-        return self._listing
-
-    def open(self, name: str) -> BinaryIO:
-        return self._source.open(self._prefix + name)
-
-    def read_range(self, name: str, start: int, end: int) -> bytes:
-        return self._source.read_range(self._prefix + name, start, end)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of diag.jsonl. ``index``: its place from 0, which is its row of bits.u64; ``line``: from 1.
-
-    ``metrics`` also holds keys that the row has beside the four (as ``/key`` where metrics has that key already).
-    """
-
-    index: int
-    line: int
-    step: int
-    phase: str
-    checksums: dict[str, Any]
-    metrics: dict[str, Any]
 
 
 class Run:
@@ -123,6 +33,8 @@ class Run:
         self.source = source
         self.label = source.label
         self.problems: list[Problem] = []
+        self._noted: set[Problem] = set()
+        self._per_file: dict[str, int] = {}
         self.manifest: dict[str, Any] | None = None
         self.leaves: list[Leaf] = []
         self.summary: dict[str, Any] | None = None
@@ -163,28 +75,10 @@ class Run:
         stored = self.stored_name(schema.DIAG)
         if stored is None:
             return
-        index, expected = -1, None
-        last_line = 0
-        names = {leaf.name for leaf in self.leaves}
         try:
             with files.unpacked(self.source.open(stored), name=stored) as stream:
-                for line, value in jsonio.loads_lines(stream, name=stored):
-                    if line != last_line:
-                        index += 1
-                        last_line = line
-                    if isinstance(value, Problem):
-                        self._note(value)
-                        continue
-                    row = self._row(value, index, line, stored)
-                    if row is None:
-                        continue
-                    expected = self._check_step(row, expected, stored)
-                    if names and (strange := [name for name in row.checksums if name not in names]):
-                        self._problem(
-                            stored, line, f"checksums of leaves that {schema.LEAVES} does not have: {strange[:5]}",
-                            "declare every leaf before the first row", fatal=False,
-                        )  # fmt: skip
-                    yield row
+                count = yield from read_rows(stream, stored, {leaf.name for leaf in self.leaves}, self._note)
+            self._check_row_count(stored, count)
         except (OSError, ContractError) as error:
             self._caught(error, stored)
 
@@ -193,6 +87,8 @@ class Run:
         try:
             with self.source.open(name) as stream:
                 while data := stream.read(size):
+                    while len(data) < size and (more := stream.read(size - len(data))):
+                        data += more  # a network stream may give less than it is asked for
                     yield data
         except OSError as error:
             raise ContractError(f"cannot be read: {error}", file=f"{self.label}/{name}", remedy=_RUN_AGAIN) from None
@@ -217,7 +113,7 @@ class Run:
         for entry in self._entries():
             name = entry["name"]
             if name not in self.files:
-                found.append(_missing(name))
+                found.append(self._missing(name))
                 continue
             try:
                 with self.source.open(name) as stream:
@@ -264,7 +160,7 @@ class Run:
             name = entry["name"]
             listed.add(name)
             if name not in self.files:
-                self._note(_missing(name))
+                self._note(self._missing(name))
                 whole = False
             elif self.files[name] != entry["size"]:
                 self._note(_other_size(name, self.files[name], entry["size"]))
@@ -298,8 +194,10 @@ class Run:
     def _count_rows(self) -> None:
         size = self.files.get(schema.BITS)
         if size is None:
-            if self.leaves:
-                self._problem(schema.BITS, None, f"missing, though {schema.LEAVES} names leaves", _RUN_AGAIN)
+            if self.leaves and not any(problem.file == schema.BITS for problem in self.problems):
+                stored = self.stored_name(schema.BITS)
+                remedy = f"unpack {stored}" if stored else _RUN_AGAIN
+                self._problem(schema.BITS, None, f"missing, though {schema.LEAVES} names leaves", remedy)
             return
         width = 8 * len(self.leaves)
         if width == 0:
@@ -313,38 +211,6 @@ class Run:
         rows = (self.manifest or {}).get("rows")
         if type(rows) is int and rows != self.row_count:
             self._problem(schema.BITS, None, f"holds {self.row_count} rows, the manifest says {rows}", _RUN_AGAIN)
-
-    def _row(self, value: Any, index: int, line: int, file: str) -> Row | None:
-        if not isinstance(value, dict):
-            self._problem(file, line, f"the row is {type(value).__name__}, not an object", "write one object a line")
-            return None
-        step = value.get("step")
-        if type(step) is not int or step < 0:
-            self._problem(file, line, f"step is {_short(step)}, not an integer from 0", "count steps from 0")
-            return None
-        checksums, metrics = value.get("checksums", {}), value.get("metrics", {})
-        for key, part in (("checksums", checksums), ("metrics", metrics)):
-            if not isinstance(part, dict):
-                self._problem(file, line, f"{key} is {_short(part)}, not an object", f"write {{}} for no {key}")
-                return None
-        phase = value.get("phase", "")
-        if phase not in schema.PHASES:
-            self._problem(file, line, f"phase is {_short(phase)}", "write train or eval", fatal=False)
-        beside = {key: item for key, item in value.items() if key not in ("step", "phase", "checksums", "metrics")}
-        if not isinstance(phase, str):
-            beside["phase"], phase = phase, ""
-        if beside:
-            metrics = metrics | {f"/{key}" if key in metrics else key: item for key, item in beside.items()}
-        return Row(index, line, step, phase, checksums, metrics)
-
-    def _check_step(self, row: Row, expected: int | None, file: str) -> int:
-        """Note a step that is missing, repeated or out of order; the step to expect next."""
-        if expected is not None and row.step != expected:
-            how = "is missing" if row.step > expected else "is followed by an earlier or equal one"
-            at = expected if row.step > expected else expected - 1
-            remedy = "write each step once, in order; check that one process alone writes the file"
-            self._problem(file, row.line, f"step {at} {how}: this row is step {row.step}", remedy, fatal=False)
-        return row.step + 1
 
     def _read_json(self, name: str) -> Any:
         stored = self.stored_name(name)
@@ -369,12 +235,34 @@ class Run:
         else:
             self._problem(file, None, f"cannot be read: {error}", _RUN_AGAIN)
 
+    def _missing(self, name: str) -> Problem:
+        stored = self.stored_name(name)
+        remedy = f"unpack {stored}, or write a manifest for it" if stored else _RUN_AGAIN
+        return Problem(name, None, "missing, though the manifest names it", remedy)
+
+    def _check_row_count(self, file: str, count: int) -> None:
+        """After the last row: as many as the manifest says, and as bits.u64 has."""
+        rows = (self.manifest or {}).get("rows")
+        if type(rows) is int and rows != count:
+            self._problem(file, None, f"holds {count} rows, the manifest says {rows}", _RUN_AGAIN)
+        elif self.leaves and schema.BITS in self.files and count != self.row_count:
+            what = f"holds {count} rows, {schema.BITS} holds {self.row_count}"
+            self._problem(file, None, what, "write a row of both for each step")
+
     def _problem(self, file: str, line: int | None, what: str, remedy: str, *, fatal: bool = True) -> None:
         self._note(Problem(file, line, what, remedy, fatal))
 
     def _note(self, problem: Problem) -> None:
-        if problem not in self.problems:
+        """Keep a problem once, and of each file no more than people read."""
+        if problem in self._noted:
+            return
+        self._noted.add(problem)
+        count = self._per_file[problem.file] = self._per_file.get(problem.file, 0) + 1
+        if count <= MOST_PROBLEMS or (problem.fatal and not any(one.fatal for one in self.problems)):
             self.problems.append(problem)
+        elif count == MOST_PROBLEMS + 1:
+            what = f"more than {MOST_PROBLEMS} problems; the others are left out"
+            self.problems.append(Problem(problem.file, None, what, "remove the cause of the first", problem.fatal))
 
 
 def open_run(where: Path | str | Source) -> Run:
@@ -383,46 +271,68 @@ def open_run(where: Path | str | Source) -> Run:
     Of several complete attempts the one finished last (by its manifest) is taken, with a note; of none, the largest
     incomplete one, with its problems. Raises ContractError when there is no such directory or no run in it.
     """
-    source: Source
-    if isinstance(where, (str, os.PathLike)):
-        path = Path(where)
-        if not path.exists():
-            raise ContractError("there is no such directory", file=str(path), remedy="check the path")
-        if not path.is_dir():
-            remedy = f"give the directory that holds {schema.DIAG}"
-            raise ContractError("is a file, not a run directory", file=str(path), remedy=remedy)
-        source = DirectorySource(path)
-    else:
-        source = where
     try:
-        listing = source.list()
+        if isinstance(where, (str, os.PathLike)):
+            label = str(where)
+            attempts, empty = _attempts_in_directory(Path(where))
+        else:
+            label = where.label
+            attempts, empty = _attempts_in_source(where)
     except OSError as error:
-        raise ContractError(f"cannot be listed: {error}", file=source.label, remedy="check its permissions") from None
-    if _is_run(listing):
-        return Run(source)
-    attempts = []
-    for prefix in sorted({name.split("/", 1)[0] + "/" for name in listing if "/" in name}):
-        inside = {name[len(prefix) :]: size for name, size in listing.items() if name.startswith(prefix)}
-        if _is_run(inside):
-            attempts.append(Run(_SubSource(source, prefix, inside)))
+        raise ContractError(f"cannot be listed: {error}", file=str(where), remedy="check its permissions") from None
     if not attempts:
-        what = f"holds no run: none of {', '.join(_MARKS)} is there" if listing else "is empty: no run was written"
+        what = "is empty: no run was written" if empty else f"holds no run: none of {', '.join(_MARKS)} is there"
         remedy = "see the trainer's log; a run directory is what --out of the trainer names"
-        raise ContractError(what, file=source.label, remedy=remedy)
+        raise ContractError(what, file=label, remedy=remedy)
+    if len(attempts) == 1:
+        return attempts[0]
     complete = [run for run in attempts if run.complete]
     if complete:
         chosen = max(complete, key=lambda run: (_finished(run), run.run_id))
     else:
         chosen = max(attempts, key=lambda run: (sum(run.files.values()), run.run_id))
-    if len(attempts) > 1:
-        others = ", ".join(run.run_id for run in attempts if run is not chosen)
-        why = "finished last" if complete else "none is complete, it holds most"
-        what = f"{len(attempts)} attempts, {len(complete)} complete: {chosen.run_id} is read ({why}), not {others}"
-        chosen.problems.append(Problem(source.label, None, what, "name one run directory to read another", fatal=False))
+    others = ", ".join(run.run_id for run in attempts if run is not chosen)
+    why = "finished last" if complete else "none is complete, it holds most"
+    what = f"{len(attempts)} attempts, {len(complete)} complete: {chosen.run_id} is read ({why}), not {others}"
+    chosen.problems.append(Problem(label, None, what, "name one run directory to read another", fatal=False))
     return chosen
 
 
-def _is_run(listing: dict[str, int]) -> bool:
+def _attempts_in_directory(path: Path) -> tuple[list[Run], bool]:
+    """The runs in a directory, and whether it is empty. Looks two levels deep: it may be any directory."""
+    if not path.exists():
+        raise ContractError("there is no such directory", file=str(path), remedy="check the path")
+    if not path.is_dir():
+        remedy = f"give the directory that holds {schema.DIAG}"
+        raise ContractError("is a file, not a run directory", file=str(path), remedy=remedy)
+    names = sorted(entry.name for entry in path.iterdir())
+    if _is_run(names):
+        return [Run(DirectorySource(path))], False
+    attempts = []
+    for name in names:
+        inside = path / name
+        if (
+            inside.is_dir()
+            and os.access(inside, os.R_OK | os.X_OK)
+            and _is_run({entry.name for entry in inside.iterdir()})
+        ):
+            attempts.append(Run(DirectorySource(inside)))
+    return attempts, not names
+
+
+def _attempts_in_source(source: Source) -> tuple[list[Run], bool]:
+    listing = source.list()
+    if _is_run(listing):
+        return [Run(source)], False
+    attempts = []
+    for prefix in sorted({name.split("/", 1)[0] + "/" for name in listing if "/" in name}):
+        inside = {name[len(prefix) :]: size for name, size in listing.items() if name.startswith(prefix)}
+        if _is_run(inside):
+            attempts.append(Run(SubSource(source, prefix, inside)))
+    return attempts, not listing
+
+
+def _is_run(listing: Container[str]) -> bool:
     return any(mark + ending in listing for mark in _MARKS for ending in _COMPRESSED)
 
 
@@ -432,14 +342,5 @@ def _finished(run: Run) -> str:
     return finished if isinstance(finished, str) else ""
 
 
-def _missing(name: str) -> Problem:
-    return Problem(name, None, "missing, though the manifest names it", _RUN_AGAIN)
-
-
 def _other_size(name: str, size: int, listed: int) -> Problem:
     return Problem(name, None, f"holds {size} bytes, the manifest says {listed}", _RUN_AGAIN)
-
-
-def _short(value: Any) -> str:
-    text = repr(value) if not isinstance(value, (dict, list)) else type(value).__name__
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -32,6 +32,10 @@ _OWN_KEYS = (
 )
 
 
+_OBJECTS = ("code", "config", "environment", "variables")
+_LISTS = ("inputs", "command")
+
+
 class _Stream:
     """A file that grows, with the sha256 of the whole and of each block of rows."""
 
@@ -57,6 +61,17 @@ class _Stream:
         self._whole.update(data)
         self._block.update(data)
         self.size += len(data)
+
+    def mark(self) -> tuple[Any, ...]:
+        """The state to come back to."""
+        return self.size, len(self.offsets), self._block_open, self._whole.copy(), self._block.copy()
+
+    def back_to(self, mark: tuple[Any, ...]) -> None:
+        """Undo what was written since ``mark``; no block may have ended meanwhile."""
+        self.size, blocks, self._block_open, self._whole, self._block = mark
+        del self.offsets[blocks:]
+        self._file.truncate(self.size)
+        self._file.seek(self.size)
 
     def end_block(self) -> None:
         if self._block_open:
@@ -102,6 +117,11 @@ class RunWriter:
             raise ContractError(f"the manifest's {', '.join(taken)} is the writer's own", remedy="leave it out")
         if rows_per_block < 1:
             raise ContractError(f"rows_per_block is {rows_per_block}", remedy="use 1 or more")
+        for key, value in manifest.items():
+            kind = Mapping if key in _OBJECTS else (list, tuple) if key in _LISTS else object
+            if not isinstance(value, kind):
+                what = f"the manifest's {key} is a {type(value).__name__}"
+                raise ContractError(what, remedy="give a mapping" if key in _OBJECTS else "give a list")
         self._manifest = dict(manifest)
         jsonio.dumps(self._manifest)  # told now and not after hours of training
         self._rows_per_block = rows_per_block
@@ -138,15 +158,25 @@ class RunWriter:
         done = 0
         while done < len(rows):
             count = min(len(rows) - done, self._rows_per_block - self._rows % self._rows_per_block)
-            self._diag.write(b"".join(lines[done : done + count]))
-            if self._bits is not None:
-                self._bits.write(view[width * done : width * (done + count)])
+            self._write(b"".join(lines[done : done + count]), view[width * done : width * (done + count)])
             done += count
             self._rows += count
             if self._rows % self._rows_per_block == 0:
                 self._diag.end_block()
                 if self._bits is not None:
                     self._bits.end_block()
+
+    def _write(self, lines: bytes, bits: memoryview) -> None:
+        """Both or neither: after a full disk the run can still be finished, as a shorter one that is sound."""
+        marks = [(stream, stream.mark()) for stream in (self._diag, self._bits) if stream is not None]
+        try:
+            self._diag.write(lines)
+            if self._bits is not None:
+                self._bits.write(bits)
+        except OSError:
+            for stream, mark in marks:
+                stream.back_to(mark)
+            raise
 
     def _line(self, row: Mapping[str, Any], index: int) -> bytes:
         step, phase = row.get("step"), row.get("phase")
@@ -253,7 +283,7 @@ class RunWriter:
         if error is None:
             self.finish()
         else:
-            self.finish(f"failed: {type(error).__name__}: {error}")
+            self.finish(f"failed: {type(error).__name__}: {error}".rstrip(": "))
 
     def _put(self, name: str, data: bytes, *, compared: bool) -> None:
         files.write_atomic(self.path / name, data)
