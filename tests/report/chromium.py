@@ -32,6 +32,8 @@ FLAGS = (
     "--hide-scrollbars",
     "--mute-audio",
     "--remote-debugging-pipe",
+    # One process for the page and a sandboxed frame in it, so that a snapshot of the page holds both.
+    "--disable-features=IsolateSandboxedIframes",
 )
 
 
