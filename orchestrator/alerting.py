@@ -1,0 +1,79 @@
+"""What the exit handler knows, made into a verdict, and told to the alert channels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.compare.verdict import Verdict
+from orchestrator.outcome import outcome
+
+
+def verdict_at_exit(verdict_file: Path | None, *, workflow: str, status: str, failures: str) -> Verdict | None:
+    """The verdict of a workflow that is about to end; None when it succeeded and nothing was compared.
+
+    Args:
+        verdict_file: what gate or compare wrote last, where one did.
+        workflow: its name.
+        status: its phase so far.
+        failures: Argo's JSON list of failed nodes; they have no exit code but for their message.
+    """
+    from foxrun.jsonio import loads
+    from foxrun.problems import ContractError
+
+    written: dict[str, Any] = {}
+    if verdict_file is not None and verdict_file.is_file():
+        try:
+            value = loads(verdict_file.read_bytes(), name=str(verdict_file))
+        except (OSError, ContractError) as error:
+            value = str(error)
+        role = "gate" if isinstance(value, dict) and value.get("subject") == "gate" else "compare"
+        written[role] = value
+    if status == "Succeeded" and not written:
+        return None
+    return outcome(
+        {
+            "metadata": {"name": workflow},
+            "status": {"phase": status if status in ("Succeeded", "Failed") else "Error", "nodes": _nodes(failures)},
+        },
+        written,
+    )
+
+
+def _nodes(failures: str) -> dict[str, dict[str, Any]]:
+    try:
+        items = json.loads(failures or "[]")
+        if isinstance(items, str):  # Argo quotes the list once more, since it is the value of a parameter
+            items = json.loads(items)
+    except ValueError:
+        return {}
+    nodes = {}
+    for number, item in enumerate(items if isinstance(items, list) else []):
+        if not isinstance(item, dict) or item.get("templateName") in ("main", None):
+            continue  # the DAG fails because a part did
+        code = re.search(r"exit code (\d+)", str(item.get("message") or ""))
+        outputs = {"exitCode": code[1]} if code else {}
+        nodes[str(number)] = {**item, "type": "Pod", "name": str(item.get("displayName")), "outputs": outputs}
+    return nodes
+
+
+def announce(
+    verdict_file: Path | None, *, workflow: str, status: str, failures: str, urls: Sequence[str], always: bool
+) -> Iterator[str]:
+    """Tell the channels; yields lines that say what was told and what failed, without secrets."""
+    verdict = verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
+    if verdict is None or (verdict.exit_code == 0 and not always):
+        yield f"no alert: {verdict.verdict if verdict else 'nothing was compared'}"
+        return
+    if not urls:
+        yield "no alert: no channel is set (FOXRUN_ALERTS, or alerts in foxrun.yaml)"
+        return
+    from orchestrator import alerts
+
+    failed = alerts.send(verdict, urls, {"workflow": workflow, "status": status})
+    yield from (f"alert failed: {failure}" for failure in failed)
+    if len(failed) < len(urls):
+        yield f"alert sent to {len(urls) - len(failed)} of {len(urls)} channels: {verdict.verdict}"

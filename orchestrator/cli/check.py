@@ -1,0 +1,160 @@
+"""``foxrun check``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli import options
+from orchestrator.cli.options import Duration
+from orchestrator.errors import UsageError
+from orchestrator.settings import Settings, home_directory
+
+
+@click.command("check", context_settings={"ignore_unknown_options": False})
+@click.option(
+    "--sha", "revision", metavar="REV", help="Check this commit, in a clean worktree. Without it: the files here."
+)
+@options.training
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of each twin.  [default: the setting gate_steps, 50]")
+@click.option(
+    "--parameters", "parameters_json", metavar="JSON", help="Parameters as a JSON object, as a workflow passes them."
+)
+@click.option("--data", type=click.Path(path_type=Path), help="The input file, as a workflow passes it.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep the twins' runs and logs here.")
+@click.option(
+    "--timeout", type=Duration(), help="Twins that take longer hang: exit 6.  [default: the setting gate_timeout]"
+)
+@click.option(
+    "--only",
+    "only",
+    multiple=True,
+    metavar="NAME",
+    help="Let the twins differ in this alone (see below); may be repeated.",
+)
+@click.option("--verdict", "verdict_file", type=click.Path(path_type=Path), help="Write verdict.json here.")
+@click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write the HTML report here.")
+@click.option(
+    "--write",
+    "writes",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Write verdict, step, leaf or pnl-difference to a file.",
+)
+@click.option("--log", is_flag=True, help="Show what the twins write.")
+@options.output("json", help="Print the verdict so.")
+@click.argument("trainer", nargs=-1, type=click.UNPROCESSED)
+def command(
+    revision: str | None, steps: int | None, parameters_json: str | None, data: Path | None, out: Path | None,
+    timeout: float | None, only: tuple[str, ...], verdict_file: Path | None, report_file: Path | None,
+    writes: tuple[str, ...], log: bool, fmt: str | None, trainer: tuple[str, ...], **flags: Any,
+) -> None:  # fmt: skip
+    """The gate alone, here: run the trainer twice, the second time hostile, and compare every bit.
+
+    \b
+    foxrun check -p envs=16
+    foxrun check --steps 20 --seed 7 -- python train.py
+
+    The second twin differs in all that must not matter: hash-seed, clock, directories, listing-order,
+    environment-order, allocator, memory. Exit codes: 0 they agree, 4 they parted, 5 a twin failed, 6 they hang.
+    """
+    from orchestrator import gate
+    from orchestrator.cli import output
+    from orchestrator.submission import command_of, training_of
+
+    if isinstance(flags.get("parameter_file"), Path) and parameters_json is not None:
+        raise click.UsageError("--parameters and --parameter-file exclude each other")
+    settings = options.current(gate_steps=steps, gate_timeout=timeout)
+    given = (*_pairs(parameters_json), *flags["parameters"])
+    training = training_of(
+        settings, parameters=given, parameter_file=flags["parameter_file"], seed=flags["seed"], mode=flags["mode"]
+    )
+    request = gate.GateRequest(
+        trainer=trainer or command_of(settings.trainer),
+        out=out or _new_directory(settings),
+        seed=training.seed,
+        mode=training.mode,
+        steps=settings.gate_steps,
+        parameters=training.parameters,
+        data=data or training.data,
+        timeout_s=settings.gate_timeout,
+        hostilities=gate.hostilities(only),
+    )
+    with _code(revision, settings) as (directory, variables), _listener(log) as listener:
+        verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory)
+    gate.write_termination_log(verdict, os.environ)
+    output.write_results(verdict, verdict_file=verdict_file, report_file=report_file, writes=writes)
+    output.print_verdict(verdict, fmt=fmt, report=report_file, out=str(request.out))
+    raise click.exceptions.Exit(verdict.exit_code)
+
+
+def _pairs(text: str | None) -> tuple[str, ...]:
+    """``--parameters`` of a workflow, as ``-p`` would give them."""
+    if text is None:
+        return ()
+    try:
+        loaded = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--parameters is no JSON: {error}", remedy="give an object of strings, or use -p") from None
+    if not isinstance(loaded, dict):
+        raise UsageError("--parameters is no JSON object", remedy='for example: \'{"envs": "16"}\'')
+    return tuple(
+        f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in loaded.items()
+    )
+
+
+def _new_directory(settings: Settings) -> Path:
+    return home_directory(settings) / "checks" / f"{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(3)}"
+
+
+@contextlib.contextmanager
+def _code(revision: str | None, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """The directory to run in, and what the trainer is told of the code there."""
+    if revision is None:
+        yield Path.cwd(), {}
+        return
+    from foxrun import git
+
+    try:
+        top = git.top_level(Path.cwd())
+        commit = git.resolve(top, revision)
+        place = git.add_worktree(top, commit, home_directory(settings) / "worktrees" / commit)
+        tree = git.commit_tree(top, commit)
+    except git.GitError as error:
+        raise UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy) from None
+    yield place, {"FOXRUN_SHA": commit, "FOXRUN_TREE": tree}
+
+
+@contextlib.contextmanager
+def _listener(log: bool) -> Iterator[Any]:
+    """Progress of both twins on stderr, or their lines."""
+    from orchestrator.cli import live
+    from orchestrator.following import NodeView
+    from orchestrator.gate import TWINS, Listener
+
+    if log:
+        yield Listener(line=lambda twin, text: click.echo(f"{twin}: {text}", err=True))
+        return
+    state: dict[str, tuple[int, int]] = {}
+    with live.screen() as shown:
+
+        def progress(twin: str, done: int, of: int) -> None:
+            state[twin] = (done, of)
+            shown.show(
+                [
+                    NodeView(id=name, name=name, phase="Running", done=state[name][0], of=state[name][1], message="")
+                    for name in TWINS
+                    if name in state
+                ]
+            )
+
+        yield Listener(progress=progress)

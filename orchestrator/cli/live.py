@@ -1,0 +1,128 @@
+"""What a person sees while a workflow or a gate runs: bars on a terminal, plain lines elsewhere. All on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Protocol
+
+import click
+
+from orchestrator.cli.options import is_terminal
+from orchestrator.following import NodeView, views
+
+MARKS = {"Succeeded": "✔", "Failed": "✖", "Error": "⚠", "Running": "●", "Pending": "◷", "Skipped": "○", "Omitted": "○"}
+PLAIN_TENTHS = 10
+
+
+class Screen(Protocol):
+    """Shows parts; a context manager, so that a terminal is left as it was found."""
+
+    def __enter__(self) -> Screen: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, parts: list[NodeView]) -> None:
+        """The parts as they are now."""
+
+
+def screen() -> Screen:
+    """Bars where they can be drawn, lines where not."""
+    return _Bars() if is_terminal() else _Lines()
+
+
+@contextlib.contextmanager
+def following(name: str) -> Iterator[Screen]:
+    """A screen for a workflow; Ctrl-C says how to come back, and that nothing was stopped."""
+    try:
+        with screen() as shown:
+            yield shown
+    except KeyboardInterrupt:
+        click.echo(f"\nthe workflow goes on: foxrun watch {name}   (to end it: foxrun stop {name})", err=True)
+        raise
+
+
+def show_workflow(shown: Screen, workflow: Mapping[str, Any]) -> None:
+    """The parts of a workflow on a screen."""
+    shown.show(views(workflow))
+
+
+class _Lines:
+    """One line when a part changes its phase or has done another tenth."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[str, int]] = {}
+
+    def __enter__(self) -> Screen:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def show(self, parts: list[NodeView]) -> None:
+        """Print what is new."""
+        for part in parts:
+            tenth = PLAIN_TENTHS * part.done // part.of if part.of else 0
+            if self._last.get(part.id) == (part.phase, tenth):
+                continue
+            self._last[part.id] = (part.phase, tenth)
+            count = f" {part.done}/{part.of}" if part.of else ""
+            message = f": {part.message}" if part.message and part.phase in ("Failed", "Error") else ""
+            click.echo(f"{time.strftime('%H:%M:%S')} {part.name} {part.phase}{count}{message}", err=True)
+
+
+class _Bars:
+    """A bar a part; rich draws it ten times a second."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            SpinnerColumn(finished_text=" "),
+            TextColumn("{task.fields[mark]} {task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[count]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[message]}", markup=False, style="red"),
+            console=Console(stderr=True),
+        )
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Screen:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, parts: list[NodeView]) -> None:
+        """Move the bars."""
+        for part in parts:
+            if part.id not in self._tasks:
+                self._tasks[part.id] = self._progress.add_task(
+                    f"{part.name:10}", total=None, mark="", count="", message="", start=part.phase != "Pending"
+                )
+            task = self._tasks[part.id]
+            ended = part.phase not in ("Pending", "Running")
+            if part.phase != "Pending":
+                self._progress.start_task(task)
+            total = part.of or (1 if ended else None)
+            done = part.done if part.of else (1 if ended else 0)
+            self._progress.update(
+                task,
+                total=total,
+                completed=done,
+                mark=MARKS.get(part.phase, "?"),
+                count=f"{part.done}/{part.of}" if part.of else part.phase,
+                message=" ".join(part.message.split())[:100] if part.phase in ("Failed", "Error") else "",
+            )
+            if ended:
+                self._progress.stop_task(task)

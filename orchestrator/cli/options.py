@@ -1,0 +1,113 @@
+"""Options that several commands share, and what they are turned into."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from orchestrator.settings import Settings, home_directory, load_settings, parse_duration
+
+if TYPE_CHECKING:
+    from orchestrator.engines.base import Engine
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Duration(click.ParamType):
+    """Seconds, or 90s, 15m, 1h30m, 2d."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """A number of seconds."""
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+
+
+MODES = click.IntRange(0, 3)
+NAME = click.argument("name")
+NAMES = click.argument("names", nargs=-1)
+
+
+def output(*formats: str, default: str | None = None, help: str = "Print it so.") -> Callable[[F], F]:
+    """``-o FORMAT``, one of ``formats``."""
+    return click.option("-o", "--output", "fmt", type=click.Choice(formats), default=default, help=help)
+
+
+def training(function: F) -> F:
+    """What decides a training: seed, mode, steps, parameters, data. ``-p`` of these names counts as the option."""
+    for option in (
+        click.option("--parameter-file", type=click.Path(path_type=Path),
+                     help="YAML or JSON object of parameters; -p wins over it."),
+        click.option("-p", "--parameter", "parameters", multiple=True, metavar="KEY=VALUE",
+                     help="A parameter of the trainer; may be repeated. data=PATH is the input, data=synthetic none."),
+        click.option("--mode", type=MODES, help="0 fast, 1 pedantic, 2 control, 3 fast and exact."),
+        click.option("--seed", type=click.IntRange(min=0), help="Seed of every random draw."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def current(**flags: Any) -> Settings:
+    """The settings that hold here and now."""
+    settings = load_settings(Path.cwd(), os.environ, flags)
+    for note in settings.notes:
+        click.echo(f"note: {note}", err=True)
+    return settings
+
+
+def engine_of(settings: Settings) -> Engine:
+    """The engine that the settings name."""
+    from orchestrator.submission import open_engine
+
+    return open_engine(settings.engine, home_directory(settings))
+
+
+def selector(texts: Sequence[str]) -> Mapping[str, str]:
+    """``-l seed=42,mode=1``: labels, for which ``foxrun.dev/`` may be left out. Raises click.BadParameter."""
+    labels: dict[str, str] = {}
+    for item in (part for text in texts for part in text.split(",") if part):
+        key, separator, value = item.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"{item!r} is no label: write KEY=VALUE", param_hint="-l")
+        labels[key if "/" in key else f"foxrun.dev/{key}"] = value.removeprefix("=")
+    return labels
+
+
+def is_terminal() -> bool:
+    """Whether progress can be drawn over itself."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def chosen(
+    engine: Engine,
+    names: Sequence[str],
+    *,
+    everything: bool,
+    labels: Sequence[str],
+    which: Callable[[Mapping[str, Any]], bool],
+) -> list[str]:
+    """The workflows that a command is to act on: by name, or all of ``which`` that have the labels.
+
+    Raises:
+        click.UsageError: neither was asked for, or both.
+    """
+    from orchestrator.submission import full_name, newest_first
+
+    if names and (everything or labels):
+        raise click.UsageError("give names, or --all, or -l, and not both")
+    if not names and not everything and not labels:
+        raise click.UsageError("name a workflow, or give --all or -l KEY=VALUE")
+    if names:
+        return list(dict.fromkeys(full_name(engine, name) for name in names))
+    found = [str(w["metadata"]["name"]) for w in newest_first(engine.list(selector(labels))) if which(w)]
+    if not found:
+        click.echo("no workflow matches", err=True)
+    return found

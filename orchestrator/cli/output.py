@@ -1,0 +1,105 @@
+"""How results are printed: text for people on stdout, JSON or YAML for scripts, and files for a workflow's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.compare import verdict as v
+from orchestrator.compare.verdict import Verdict
+
+COLOURS = {
+    "Succeeded": "green", "identical": "green", "succeeded": "green", "within_tolerance": "yellow", "Running": "cyan",
+    "Pending": "yellow", "Failed": "red", "Error": "red",
+}  # fmt: skip
+
+
+def coloured(word: str, text: str | None = None) -> str:
+    """A phase or a verdict in its colour; click takes the colour away where nobody sees it."""
+    return click.style(text or word, fg=COLOURS.get(word, "red" if word in v.EXIT_CODES else None))
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, non-finite floats as strings."""
+    from foxrun.jsonio import pretty
+
+    click.echo(pretty(value), nl=False)
+
+
+def print_yaml(value: dict[str, Any]) -> None:
+    """One YAML document that every parser reads alike."""
+    from workflows.render import to_yaml
+
+    click.echo(to_yaml(value), nl=False)
+
+
+def table(rows: Iterable[Sequence[str]]) -> None:
+    """Columns as wide as their widest cell; nothing is cut, so that a script may read it."""
+    cells = [list(row) for row in rows]
+    widths = [max(len(click.unstyle(row[i])) for row in cells) for i in range(len(cells[0]))]
+    for row in cells:
+        padded = [cell + " " * (width - len(click.unstyle(cell))) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(padded).rstrip())
+
+
+def print_verdict(verdict: Verdict, *, fmt: str | None, report: Path | None = None, **extra: Any) -> None:
+    """The verdict as lines, or as JSON with ``extra`` beside its own fields."""
+    if fmt == "json":
+        print_json({**v.as_dict(verdict), **extra, **({"report": str(report)} if report else {})})
+        return
+    first, *rest = v.lines(verdict)
+    word, separator, message = first.partition(":")
+    click.echo(click.style(coloured(word), bold=True) + separator + message)
+    for line in rest:
+        click.echo(line)
+    if report is not None:
+        click.echo(f"report: {report}")
+
+
+def write_results(
+    verdict: Verdict, *, verdict_file: Path | None, report_file: Path | None, writes: Sequence[str]
+) -> None:
+    """verdict.json, report.html and the output parameters of a workflow's part, each atomically.
+
+    Raises:
+        click.BadParameter: ``--write`` names something that a verdict does not have.
+    """
+    from foxrun.files import write_atomic
+    from foxrun.jsonio import pretty
+
+    values = {
+        "verdict": verdict.verdict,
+        "step": str(verdict.first_divergence.step) if verdict.first_divergence else "-",
+        "leaf": verdict.first_divergence.leaf if verdict.first_divergence else "-",
+        "pnl-difference": _pnl_difference(verdict),
+    }
+    for item in writes:
+        name, separator, file = item.partition("=")
+        if not separator or name not in values:
+            raise click.BadParameter(
+                f"{item!r}: write NAME=PATH, NAME one of {', '.join(values)}", param_hint="--write"
+            )
+        _parent(Path(file))
+        write_atomic(Path(file), values[name])
+    if verdict_file is not None:
+        _parent(verdict_file)
+        write_atomic(verdict_file, pretty(v.as_dict(verdict)))
+    if report_file is not None:
+        from orchestrator.report import render
+
+        _parent(report_file)
+        write_atomic(report_file, render(verdict))
+
+
+def _parent(file: Path) -> None:
+    file.absolute().parent.mkdir(parents=True, exist_ok=True)
+
+
+def _pnl_difference(verdict: Verdict) -> str:
+    for row in verdict.outcome:
+        if row.key == "total_pnl_usd":
+            return "-" if row.delta is None else repr(row.delta)
+    return "-"

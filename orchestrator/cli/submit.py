@@ -1,0 +1,125 @@
+"""``foxrun submit``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.cli import options
+from orchestrator.cli.options import Duration
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def describe_code(function: F) -> F:
+    """Which code runs; submit and render share it."""
+    for option in (
+        click.option("--against", metavar="REV", help="Leg B runs this commit: does a refactor change a bit?"),
+        click.option("--worktree", is_flag=True, help="Run the files as they are, uncommitted changes included."),
+        click.option(
+            "--sha", "revision", metavar="REV",
+            help="Run this commit, in a clean worktree: a SHA, branch or tag. Without it: HEAD.",
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def describe_run(function: F) -> F:
+    """How it is run and checked; submit and render share it."""
+    count, path = click.IntRange(min=1), click.Path(path_type=Path)
+    for option in (
+        click.option("--timeout", type=Duration(), help="A leg that takes longer is stopped."),
+        click.option(
+            "--name", help="Name of the workflow. The same name and request again attaches to it, or goes on."
+        ),
+        click.option("--verify", is_flag=True, help="The comparison also checks every file against its manifest."),
+        click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance for checksums."),
+        click.option("--tolerance", type=path, help="Tolerance file; without it, bits are compared."),
+        click.option("--gate-steps", type=count, help="Steps of each twin of the gate."),
+        click.option("--no-gate", is_flag=True, help="Leave the gate out: run even a build that is not deterministic."),
+        click.option(
+            "--trainer", metavar="CMD", help='Your trainer, such as "python train.py"; it writes the run contract.'
+        ),
+        click.option("--eval-steps", type=click.IntRange(min=0), help="Evaluation steps after training."),
+        click.option("--steps", type=count, help="Training steps."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("submit")
+@click.option("--regression-pair", is_flag=True, help="Run it twice, side by side, and compare every bit.")
+@describe_code
+@options.training
+@describe_run
+@click.option("--deadline", type=Duration(), help="Stop following after this time; the workflow goes on.")
+@click.option("--engine", type=click.Choice(["local", "argo"]), help="Where it runs.")
+@click.option("--dry-run", is_flag=True, help="Print the Workflow and submit nothing.")
+@click.option("--watch", "how", flag_value="watch", help="Follow with live progress (the local engine's default).")
+@click.option("--wait", "how", flag_value="wait", help="Follow silently.")
+@click.option("--log", "how", flag_value="log", help="Follow by printing what the parts write.")
+@click.option("--detach", "how", flag_value="detach", help="Do not follow: print the name and return.")
+@options.output("json", "yaml", "name", help="Print the verdict (--detach: the Workflow) so.")
+def command(
+    how: str | None, dry_run: bool, engine: str | None, fmt: str | None, deadline: float | None, **flags: Any
+) -> None:
+    """Run a training, or with --regression-pair the same one twice, and say what it came to.
+
+    \b
+    foxrun submit --sha HEAD --regression-pair -p envs=16 --steps 60
+    foxrun submit --regression-pair --against HEAD~1 -p data=book.mbp-10.dbn.zst --seed 43
+    foxrun submit --worktree --dry-run -o yaml
+
+    First the gate runs the trainer twice for 50 steps and compares; when the two part, nothing else is run (exit 4).
+    Exits with the verdict's code. Ctrl-C ends the following only.
+    """
+    from orchestrator import submission
+    from orchestrator.cli.follow import follow_and_print
+    from orchestrator.cli.output import print_json, print_yaml
+
+    settings = options.current(engine=engine, deadline=deadline)
+    request = request_of(flags)
+    there = options.engine_of(settings)
+    if dry_run:
+        parameters = submission.parameters_of(request, settings, there, directory=Path.cwd(), store=False)
+        workflow = submission.workflow_of(request.kind, parameters)
+        return print_json(workflow) if fmt == "json" else print_yaml(workflow)
+    name = submission.submit(request, settings, there, directory=Path.cwd())
+    if how == "detach":
+        if fmt == "json":
+            print_json(there.get(name))
+        elif fmt == "yaml":
+            print_yaml(there.get(name))
+        else:
+            click.echo(name)
+        if fmt is None:
+            click.echo(f"follow it: foxrun watch {name}", err=True)
+        return None
+    if fmt == "name":
+        click.echo(name)
+    return follow_and_print(there, name, settings=settings, how=how or "watch", fmt=fmt)
+
+
+def request_of(flags: dict[str, Any]) -> Any:
+    """The request that the options make. Raises click.UsageError for options that exclude each other."""
+    from orchestrator.submission import Request
+
+    if flags["worktree"] and flags["revision"] is not None:
+        raise click.UsageError("--worktree runs the files as they are and --sha a commit: give one of them")
+    return Request(
+        kind="regression-pair" if flags["regression_pair"] else "train",
+        revision=flags["revision"] or "HEAD",
+        gate=not flags["no_gate"],
+        timeout_s=flags["timeout"],
+        **{
+            name: flags[name]
+            for name in (
+                "worktree", "against", "seed", "mode", "steps", "eval_steps", "parameters", "parameter_file",
+                "trainer", "gate_steps", "tolerance", "rtol", "verify", "name",
+            )
+        },
+    )  # fmt: skip

@@ -1,0 +1,161 @@
+"""Follow a workflow to its end, show what it does, and say what it came to.
+
+Following never owns the workflow: an interrupt or a deadline ends the watching alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.compare.verdict import Verdict
+from orchestrator.errors import DeadlinePassed, FoxrunError
+from orchestrator.outcome import FAILED, is_completed, on_exit, outcome
+
+if TYPE_CHECKING:
+    from orchestrator.engines.base import Engine
+
+VERDICT_LABEL = "foxrun.dev/verdict"
+# The parts that write a verdict.json, the one that says more first.
+JUDGES = ("compare", "gate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """One part of a workflow as a person sees it: ``done`` of ``of`` steps, 0 of 0 where it counts none."""
+
+    id: str
+    name: str
+    phase: str
+    done: int
+    of: int
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A completed workflow: what it came to and where its report lies."""
+
+    workflow: dict[str, Any]
+    verdict: Verdict
+    report: Path
+
+
+def views(workflow: Mapping[str, Any]) -> list[NodeView]:
+    """The pods of a workflow in the order in which they were started, the exit handler last."""
+    nodes = (workflow.get("status") or {}).get("nodes") or {}
+    pods = [(node_id, node) for node_id, node in nodes.items() if node.get("type") == "Pod"]
+    pods.sort(
+        key=lambda item: (on_exit(item[1]), str(item[1].get("startedAt") or "9999"), str(item[1].get("displayName")))
+    )
+    return [_view(node_id, node) for node_id, node in pods]
+
+
+def _view(node_id: str, node: Mapping[str, Any]) -> NodeView:
+    done, _, of = str(node.get("progress") or "").partition("/")
+    counted = done.isdigit() and of.isdigit()
+    return NodeView(
+        id=node_id,
+        name="alert" if on_exit(node) else str(node.get("displayName") or node_id),
+        phase=str(node.get("phase") or "Pending"),
+        done=int(done) if counted else 0,
+        of=int(of) if counted else 0,
+        message=str(node.get("message") or ""),
+    )
+
+
+def follow(
+    engine: Engine,
+    name: str,
+    *,
+    deadline_s: float,
+    reports: Path,
+    show: Callable[[Mapping[str, Any]], None] = lambda workflow: None,
+) -> Ended:
+    """Wait for the end; ``show`` hears every change, ``reports`` receives ``<name>.html``.
+
+    Raises:
+        DeadlinePassed: it has not ended in time; the workflow goes on.
+    """
+    workflow: dict[str, Any] = {}
+    try:
+        for workflow in engine.watch(name, deadline_s=deadline_s):
+            show(workflow)
+    except DeadlinePassed:
+        phase = (workflow.get("status") or {}).get("phase") or "Pending"
+        raise DeadlinePassed(
+            f"workflow {name} is {phase} after {deadline_s:g} s of following; it goes on",
+            remedy=f"foxrun watch {name}, with a longer --deadline; or foxrun stop {name}",
+        ) from None
+    return ended(engine, name, reports=reports)
+
+
+def ended(engine: Engine, name: str, *, reports: Path) -> Ended:
+    """What a completed workflow came to; its verdict is set as a label, where that is possible."""
+    workflow = engine.get(name)
+    verdict = judge(engine, workflow)
+    if ((workflow.get("metadata") or {}).get("labels") or {}).get(VERDICT_LABEL) != verdict.verdict:
+        with contextlib.suppress(FoxrunError):
+            engine.set_labels(name, {VERDICT_LABEL: verdict.verdict})
+    return Ended(workflow=workflow, verdict=verdict, report=write_report(verdict, reports / f"{name}.html"))
+
+
+def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
+    """The verdict of a completed workflow, from its status and from what its parts wrote."""
+    return outcome(workflow, written_verdicts(engine, workflow))
+
+
+def written_verdicts(engine: Engine, workflow: Mapping[str, Any]) -> dict[str, Any]:
+    """verdict.json of gate and compare, as far as they wrote one: objects, or the text of what cannot be read."""
+    from foxrun.jsonio import loads
+    from foxrun.problems import ContractError
+
+    found: dict[str, Any] = {}
+    for role in JUDGES:
+        if (file := _artifact(engine, workflow, role, "verdict")) is None:
+            continue
+        try:
+            value = loads(file.read_bytes(), name=str(file))
+        except (OSError, ContractError) as error:
+            found[role] = str(error)
+            continue
+        # Both are stored under one key of the workflow, where the exit handler finds it: a compare that was killed
+        # before it wrote has left the gate's verdict there, which says nothing about the pair.
+        is_of_gate = isinstance(value, dict) and value.get("subject") == "gate"
+        if is_of_gate == (role == "gate"):
+            found[role] = value
+    return found
+
+
+def write_report(verdict: Verdict, file: Path) -> Path:
+    """The report of the final verdict: it knows of parts that failed, of which no part's own report knows."""
+    from foxrun.files import write_atomic
+    from orchestrator.report import render
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(file, render(verdict))
+    return file
+
+
+def _artifact(engine: Engine, workflow: Mapping[str, Any], role: str, artifact: str) -> Path | None:
+    name = str(workflow["metadata"]["name"])
+    for view in reversed(views(workflow)):  # the last attempt
+        if view.name.split("(")[0] == role and (view.phase == "Succeeded" or view.phase in FAILED):
+            try:
+                file = engine.artifact(name, view.id, artifact)
+            except FoxrunError:
+                continue
+            if file.is_file():
+                return file
+    return None
+
+
+def known_verdict(engine: Engine, workflow: Mapping[str, Any]) -> str:
+    """The verdict as one word for a list: ``-`` while it runs."""
+    if not is_completed(workflow):
+        return "-"
+    label = (workflow["metadata"].get("labels") or {}).get(VERDICT_LABEL)
+    return str(label) if label else judge(engine, workflow).verdict

@@ -1,0 +1,42 @@
+"""Reads Workflow files and asks the local engine what it thinks of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.errors import FoxrunError
+
+
+def lint(file: Path) -> Iterator[str]:
+    """Every problem of a file of Workflows; ``-`` is standard input. Yields nothing when there is none."""
+    import yaml
+
+    from orchestrator.engines.local import unsupported, validate
+
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+    except OSError as error:
+        yield f"cannot be read: {error.strerror}"
+        return
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        yield f"is no YAML: {' '.join(str(error).split())}"
+        return
+    if not documents:
+        yield "holds no Workflow"
+    for number, document in enumerate(documents, 1):
+        where = f"document {number}: " if len(documents) > 1 else ""
+        if not isinstance(document, dict) or document.get("kind") != "Workflow":
+            kind = document.get("kind") if isinstance(document, dict) else type(document).__name__
+            yield f"{where}is a {kind}, not a Workflow"
+            continue
+        constructs = list(unsupported(document))
+        yield from (f"{where}the local engine does not have {construct}" for construct in constructs)
+        if constructs:
+            continue
+        try:
+            validate(document)
+        except FoxrunError as error:
+            yield f"{where}{error}" + (f" ({error.remedy})" if error.remedy else "")

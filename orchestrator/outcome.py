@@ -1,0 +1,216 @@
+"""What a whole workflow came to: its status in Argo's shape and the verdicts that its parts wrote, as one Verdict.
+
+Pure. Precedence 6, 5, 4, 7, 3, 0: what hides the cause of something else comes first, and failed parts stand in order
+of time, since the first to fail (exit code 1) is often the reason why the others were killed (137).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchestrator.compare import verdict as v
+from orchestrator.compare.verdict import Part, Verdict
+
+COMPLETED = frozenset({"Succeeded", "Failed", "Error"})
+FAILED = frozenset({"Failed", "Error"})
+
+# Exit codes that a gate or a compare uses to say what it found; from any other program they are plain failures.
+_SAID_BY_FOXRUN = frozenset({3, 4, 5, 6, 7})
+_DEADLINE_WORDS = ("deadline", "timed out", "timeout")
+_STOPPED_WORDS = ("stopped with strategy", "terminated", "was stopped", "shutdown")
+
+
+def is_completed(workflow: Mapping[str, Any]) -> bool:
+    """Whether the workflow has ended; Pending, Running and an empty phase have not."""
+    return _status(workflow).get("phase") in COMPLETED
+
+
+def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = None) -> Verdict:
+    """The verdict of a completed workflow.
+
+    Args:
+        workflow: the Workflow with its status.
+        verdicts: what the parts ``gate`` and ``compare`` wrote as verdict.json, as far as they did.
+
+    Raises:
+        ValueError: the workflow is not completed.
+    """
+    if not is_completed(workflow):
+        raise ValueError(f"workflow {_name(workflow)} is {_status(workflow).get('phase') or 'Pending'}, not completed")
+    written = _read(verdicts or {})
+    parts = failed_parts(workflow)
+    candidates = [*written.values()]
+    candidates += [_of_part(part, workflow) for part in parts if not _explained(part, written)]
+    if not candidates:
+        candidates = [_without_verdict(workflow)]
+    chosen = v.worst(candidates)
+    if chosen.exit_code == 5 and parts and not (chosen.subject == "gate" and chosen.parts):
+        chosen = _job_failed(chosen, [p for p in parts if _role(p.name) != "compare"] or parts, workflow)
+    fields: dict[str, Any] = {"notes": [*chosen.notes, *_notes(workflow)]}
+    if chosen.exit_code in (5, 6):
+        fields["parts"] = parts or chosen.parts
+    if chosen.exit_code == 0 and _kind(workflow) == "train" and chosen.subject == "gate":
+        fields["message"] = f"the training succeeded, and the gate's twins agree: {chosen.message}"
+    return dataclasses.replace(chosen, **fields)
+
+
+def failed_parts(workflow: Mapping[str, Any]) -> list[Part]:
+    """Every pod that failed and was not made good by a retry, in order of time; the exit handler is not among them."""
+    nodes = _nodes(workflow)
+    redeemed = {
+        child
+        for node in nodes.values()
+        if node.get("type") == "Retry" and node.get("phase") not in FAILED
+        for child in node.get("children") or []
+    }
+    failed = [
+        (node, node_id)
+        for node_id, node in nodes.items()
+        if node.get("type") == "Pod" and node.get("phase") in FAILED and node_id not in redeemed and not on_exit(node)
+    ]
+    # A node that never finished (the engine died under it) comes last: it hides no other.
+    failed.sort(key=lambda item: (item[0].get("finishedAt") or "9999", item[0].get("startedAt") or "9999", item[1]))
+    return [_part(node) for node, _ in failed]
+
+
+def on_exit(node: Mapping[str, Any]) -> bool:
+    """Whether a node belongs to the exit handler, whose failures never change the verdict."""
+    return ".onExit" in str(node.get("name", "")) or node.get("templateName") == "exit-handler"
+
+
+def _part(node: Mapping[str, Any]) -> Part:
+    code = (node.get("outputs") or {}).get("exitCode")
+    message = str(node.get("message") or "")
+    return Part(
+        name=str(node.get("displayName") or node.get("name") or node.get("id")),
+        phase=str(node["phase"]),
+        exit_code=int(code) if str(code).lstrip("-").isdigit() else None,
+        reason="OOMKilled" if "OOMKilled" in message else "",
+        message=message,
+        finished=str(node.get("finishedAt") or ""),
+    )
+
+
+def describe_part(part: Part) -> str:
+    """``leg-a: exit code 137 (killed): message``; out of memory only when the reason says OOMKilled."""
+    if part.reason == "OOMKilled":
+        how = f"out of memory (OOMKilled, exit code {part.exit_code})"
+    elif part.exit_code == 137:
+        how = "exit code 137 (killed by SIGKILL; nothing says that memory ran out)"
+    elif part.exit_code is not None:
+        how = f"exit code {part.exit_code}"
+    else:
+        how = part.phase
+    plain = part.message in ("", f"Error (exit code {part.exit_code})", f"exit code {part.exit_code}")
+    return f"{part.name}: {how}" + ("" if plain else f": {part.message}")
+
+
+def _role(name: str) -> str:
+    return name.split("(")[0]
+
+
+def _explained(part: Part, written: Mapping[str, Verdict]) -> bool:
+    """Whether the part's own verdict.json says already what its exit code says."""
+    verdict = written.get(_role(part.name))
+    return verdict is not None and part.exit_code == verdict.exit_code
+
+
+def _of_part(part: Part, workflow: Mapping[str, Any]) -> Verdict:
+    name = _name(workflow)
+    text = part.message.lower()
+    gate_or_compare = _role(part.name) in ("gate", "compare")
+    if gate_or_compare and part.exit_code in _SAID_BY_FOXRUN:
+        word = next(word for word, code in v.EXIT_CODES.items() if code == part.exit_code)
+        return v.make(
+            word,
+            part.message or f"{part.name} ended with exit code {part.exit_code}",
+            next=f"foxrun logs {name} --node {part.name}",
+            subject="gate" if _role(part.name) == "gate" else "pair",
+        )
+    if any(word in text for word in _STOPPED_WORDS):
+        return v.make(
+            v.JOB_FAILED, f"{part.name} was stopped: {part.message}", next=f"foxrun retry {name}", parts=[part]
+        )
+    deadline = any(word in text for word in _DEADLINE_WORDS)
+    if deadline or part.phase == "Error" or (gate_or_compare and part.exit_code is not None):
+        return v.make(
+            v.INFRASTRUCTURE,
+            f"workflow {name}: {describe_part(part)}",
+            next=f"foxrun logs {name} --node {part.name}, then foxrun retry {name}"
+            + (" (or submit with a longer --timeout)" if deadline else ""),
+            parts=[part],
+        )
+    return v.make(v.JOB_FAILED, f"workflow {name}: {describe_part(part)}", next=f"foxrun logs {name}", parts=[part])
+
+
+def _job_failed(chosen: Verdict, parts: list[Part], workflow: Mapping[str, Any]) -> Verdict:
+    """All failed parts in order of time: the first is the likely cause, and must not be hidden by the last."""
+    name = _name(workflow)
+    first, rest = parts[0], parts[1:]
+    message = f"workflow {name}: first {describe_part(first)}" if rest else f"workflow {name}: {describe_part(first)}"
+    message += "".join(f"; then {describe_part(part)}" for part in rest)
+    follow_up = f"foxrun logs {name} --node {first.name}, then foxrun retry {name}"
+    if first.reason == "OOMKilled":
+        follow_up = f"give it more memory or fewer environments (-p envs=N), then submit again; {follow_up}"
+    return dataclasses.replace(chosen, message=message, next=follow_up)
+
+
+def _without_verdict(workflow: Mapping[str, Any]) -> Verdict:
+    name, status = _name(workflow), _status(workflow)
+    message = str(status.get("message") or "no message")
+    if status.get("phase") == "Succeeded" and _kind(workflow) == "train":
+        # Nothing was compared, so nothing is called identical.
+        return Verdict(
+            verdict="succeeded", exit_code=0, message=f"workflow {name} trained; no gate ran, nothing was compared"
+        )
+    if status.get("phase") == "Succeeded":
+        return v.make(
+            v.JOB_FAILED,
+            f"no result: workflow {name} succeeded, and its compare step wrote no verdict.json",
+            next=f"foxrun logs {name} --node compare",
+        )
+    if any(word in message.lower() for word in _STOPPED_WORDS):
+        return v.make(v.JOB_FAILED, f"workflow {name} was stopped: {message}", next=f"foxrun retry {name}")
+    return v.make(v.INFRASTRUCTURE, f"workflow {name} is {status.get('phase')}: {message}", next=f"foxrun retry {name}")
+
+
+def _read(verdicts: Mapping[str, Any]) -> dict[str, Verdict]:
+    read: dict[str, Verdict] = {}
+    for node in sorted(verdicts):
+        value = verdicts[node]
+        try:
+            read[node] = value if isinstance(value, Verdict) else v.from_dict(value)
+        except ValueError as error:
+            read[node] = v.make(v.INCOMPLETE, f"verdict.json of {node} cannot be read: {error}", next="run it again")
+    # The gate opens the way to the legs; once these were compared, its own agreement is no news.
+    if "compare" in read and "gate" in read and read["gate"].exit_code == 0:
+        del read["gate"]
+    return read
+
+
+def _notes(workflow: Mapping[str, Any]) -> list[str]:
+    failed = [node for node in _nodes(workflow).values() if on_exit(node) and node.get("phase") in FAILED]
+    return [f"the alert failed, which changes no verdict: {n.get('message') or n.get('phase')}" for n in failed[:1]]
+
+
+def _name(workflow: Mapping[str, Any]) -> str:
+    return str((workflow.get("metadata") or {}).get("name", ""))
+
+
+def _kind(workflow: Mapping[str, Any]) -> str:
+    return str(((workflow.get("metadata") or {}).get("labels") or {}).get("foxrun.dev/kind", ""))
+
+
+def _status(workflow: Mapping[str, Any]) -> Mapping[str, Any]:
+    return workflow.get("status") or {}
+
+
+def _nodes(workflow: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    return _status(workflow).get("nodes") or {}
+
+
+def summaries(parts: Iterable[Part]) -> list[str]:
+    """One line a failed part."""
+    return [describe_part(part) for part in parts]

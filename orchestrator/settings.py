@@ -1,0 +1,236 @@
+"""Settings: ``foxrun.yaml`` (searched upward from here), then ``FOXRUN_*``, then flags; the last one given wins.
+
+Read once, at the edge, into one frozen object that also remembers which source won. Every setting is documented where
+it is declared: unit, meaning and why it has its default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import UsageError
+
+FILE_NAME = "foxrun.yaml"
+
+# Variables that foxrun hands to a trainer or that are for its developers: no settings, and no misspelt settings either.
+NOT_SETTINGS = frozenset(
+    f"FOXRUN_{name}"
+    for name in ("LEG", "SHA", "TREE", "TREE_RUN", "BRANCH", "POISON", "TERMINATION_LOG", "POD", "DEBUG", "REGENERATE")
+)
+
+
+def _setting(default: Any, *, kind: str, unit: str, why: str, secret: bool = False) -> Any:
+    return field(default=default, metadata={"kind": kind, "unit": unit, "why": why, "secret": secret})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a person or a machine has set once instead of on every command line."""
+
+    engine: str = _setting("local", kind="engine", unit="", why="where workflows run; a cluster only when asked for")
+    home: str = _setting("", kind="text", unit="path", why="state of the local engine; empty: the user state directory")
+    trainer: str = _setting(
+        "python -m trainer",
+        kind="text",
+        unit="command",
+        why="the program that is gated and run; ours unless you have one",
+    )
+    seed: int = _setting(42, kind="count", unit="", why="the seed of a submit that names none")
+    mode: int = _setting(
+        1, kind="mode", unit="", why="1 pedantic is exact everywhere; 3 is fast and exact, 0 promises nothing"
+    )
+    steps: int = _setting(200, kind="count", unit="steps", why="training steps: minutes on two CPU cores")
+    eval_steps: int = _setting(50, kind="count", unit="steps", why="evaluation steps after training")
+    gate_steps: int = _setting(
+        50, kind="positive", unit="steps", why="steps of each gate twin: random faults part well before, at small cost"
+    )
+    gate_timeout: float = _setting(
+        1800.0, kind="duration", unit="s", why="a gate that takes longer hangs; 50 steps take minutes even on one core"
+    )
+    timeout: float = _setting(86400.0, kind="duration", unit="s", why="a leg that takes longer is stopped: a day")
+    deadline: float = _setting(172800.0, kind="duration", unit="s", why="following ends after it, the workflow goes on")
+    tolerance: str = _setting("", kind="text", unit="path", why="a tolerance file; none, since bits are the bar")
+    alerts: tuple[str, ...] = _setting(
+        (),
+        kind="urls",
+        unit="apprise URLs",
+        why="who hears of a verdict that is not 0; nobody unless named",
+        secret=True,
+    )
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+FIELDS = tuple(f for f in dataclasses.fields(Settings) if f.metadata)
+NAMES = tuple(f.name for f in FIELDS)
+
+
+def load_settings(directory: Path, environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings that hold in ``directory``; ``flags`` are the command line's (None: not given).
+
+    Raises:
+        UsageError: an unknown key or a value that cannot be read, with file and line or the variable's name.
+    """
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    file = find_file(directory)
+    if file is not None:
+        for name, (value, line) in _read_file(file).items():
+            values[name] = parse_value(name, value, f"{file}, line {line}")
+            sources[name] = f"{file}:{line}"
+    for name in NAMES:
+        variable = "FOXRUN_" + name.upper()
+        if name == "mode" and variable not in environ and "FOXHUNT_DETERMINISTIC" in environ:
+            variable = "FOXHUNT_DETERMINISTIC"
+        if environ.get(variable):
+            values[name] = parse_value(name, environ[variable], variable)
+            sources[name] = variable
+    for name, value in (flags or {}).items():
+        if name in NAMES and value is not None:
+            values[name] = value
+            sources[name] = "--" + name.replace("_", "-")
+    return Settings(**values, sources=sources, notes=_misspelt_variables(environ))
+
+
+def find_file(directory: Path) -> Path | None:
+    """The nearest ``foxrun.yaml`` in ``directory`` or above it."""
+    for folder in (directory, *directory.parents):
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+    return None
+
+
+def _read_file(file: Path) -> dict[str, tuple[Any, int]]:
+    import yaml  # costs 20 ms, and most directories have no file
+
+    try:
+        text = file.read_text("utf-8-sig")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        loaded = yaml.safe_load(text) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())}", remedy="mend or remove it") from None
+    if not isinstance(loaded, dict) or (root is not None and not isinstance(root, yaml.MappingNode)):
+        raise UsageError(f"{file} must hold settings, one `name: value` a line", remedy="foxrun config lists them")
+    found: dict[str, tuple[Any, int]] = {}
+    for key, _ in root.value if root is not None else []:
+        line = key.start_mark.line + 1
+        name = str(key.value).replace("-", "_")
+        if name not in NAMES:
+            raise UsageError(
+                f"{file}, line {line}: unknown setting {key.value!r}{did_you_mean(name, NAMES)}",
+                remedy="foxrun config lists all settings",
+            )
+        if name in found:
+            raise UsageError(f"{file}, line {line}: {key.value!r} is set twice", remedy="remove one of the two")
+        found[name] = (loaded[key.value], line)
+    return found
+
+
+def parse_value(name: str, value: Any, where: str) -> Any:
+    """``value`` as the setting ``name`` takes it; ``where`` names its source in the error."""
+    kind = next(f for f in FIELDS if f.name == name).metadata["kind"]
+    try:
+        return _PARSERS[kind](value)
+    except (TypeError, ValueError) as error:
+        shown = "the value" if kind == "urls" else repr(value)
+        raise UsageError(f"{where}: {name} cannot be {shown}: {error}", remedy="foxrun config explains it") from None
+
+
+def parse_duration(value: Any) -> float:
+    """Seconds of ``90``, ``"90s"``, ``"15m"``, ``"1h30m"`` or ``"2d"``; positive and finite."""
+    text = str(value).strip()
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        seconds = float(text)
+    elif re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
+        seconds = sum(float(n) * units[u] for n, _, u in re.findall(r"(\d+(\.\d+)?)([smhd])", text))
+    else:
+        raise ValueError("a duration is like 90s, 15m, 1h30m or 2d")
+    if not math.isfinite(seconds) or seconds <= 0:
+        raise ValueError("a duration is longer than nothing")
+    return seconds
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value).strip()):
+        raise ValueError("it is a whole number, 0 or more")
+    return int(str(value))
+
+
+def _positive(value: Any) -> int:
+    if _whole(value) < 1:
+        raise ValueError("it is a whole number, 1 or more")
+    return _whole(value)
+
+
+def _mode(value: Any) -> int:
+    if _whole(value) > 3:
+        raise ValueError("modes are 0 fast, 1 pedantic, 2 control, 3 fast and exact")
+    return _whole(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("it is a text")
+    return value
+
+
+def _engine(value: Any) -> str:
+    if value not in ("local", "argo"):
+        raise ValueError("engines are local and argo")
+    return str(value)
+
+
+def _urls(value: Any) -> tuple[str, ...]:
+    items = value.split() if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) and item.strip() for item in items):
+        raise ValueError("alerts are apprise URLs: a list, or parted by spaces")
+    return tuple(item.strip() for item in items)
+
+
+_PARSERS = {
+    "engine": _engine,
+    "text": _text,
+    "count": _whole,
+    "positive": _positive,
+    "mode": _mode,
+    "duration": parse_duration,
+    "urls": _urls,
+}
+
+
+def home_directory(settings: Settings) -> Path:
+    """Where the local engine keeps its state: absolute, not created here."""
+    if settings.home:
+        return Path(settings.home).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_state_path("foxrun").absolute()
+
+
+def mask(text: str) -> str:
+    """An alert URL without what must not be seen: its scheme, and nothing else.
+
+    Apprise URLs carry tokens in every part (user, host, path, query), so no part is safe to show.
+    """
+    scheme, separator, _ = text.partition("://")
+    return f"{scheme}://***" if separator and re.fullmatch(r"[A-Za-z0-9+.-]+", scheme) else "***"
+
+
+def did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:
+    """``"; did you mean X?"`` for the nearest of ``known``, else nothing."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _misspelt_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
+    known = ["FOXRUN_" + name.upper() for name in NAMES]
+    strange = sorted(v for v in environ if v.startswith("FOXRUN_") and v not in known and v not in NOT_SETTINGS)
+    return tuple(f"{v} is no setting{did_you_mean(v, known)}" for v in strange)

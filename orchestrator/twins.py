@@ -1,0 +1,120 @@
+"""One twin of the gate as a process: its log, its progress, its end, and that nothing of it survives the gate."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.errors import UsageError
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1
+_MESSAGE_CHARACTERS = 500
+
+
+def _die_with_parent() -> None:
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Twin:
+    """A started trainer. Times are of ``time.monotonic()`` in seconds, ``ended_wall`` of ``time.time()``."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        directory: Path,
+        log: Path,
+        progress_file: Path,
+        message_file: Path,
+    ) -> None:
+        self.name = name
+        self.ended = False
+        self.exit_code: int | None = None
+        self.started_at, self.ended_at, self.ended_wall = time.monotonic(), 0.0, 0.0
+        self._progress_file, self._message_file, self._log = progress_file, message_file, log
+        self._last_progress, self._rest, self._read_to, self._message = (0, 0), b"", 0, ""
+        self._killed = False
+        try:
+            with log.open("wb") as stream:
+                self._process = subprocess.Popen(
+                    list(command),
+                    env=dict(environment),
+                    cwd=directory,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    preexec_fn=_die_with_parent,
+                )
+        except OSError as error:
+            raise UsageError(
+                f"the trainer cannot be started: {command[0]}: {error.strerror}",
+                remedy="give its command after --, for example: foxrun check -- python -m trainer",
+            ) from None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended by itself with another exit code than 0."""
+        return self.ended and not self._killed and self.exit_code != 0
+
+    def poll(self, line: Callable[[str, str], None]) -> None:
+        """Look at the process; hand new lines of its output on."""
+        if not self.ended and (code := self._process.poll()) is not None:
+            self._end(code)
+        with self._log.open("rb") as stream:
+            stream.seek(self._read_to)
+            new = stream.read()
+        self._read_to += len(new)
+        *complete, self._rest = (self._rest + new).split(b"\n")
+        if self.ended and self._rest:
+            complete, self._rest = [*complete, self._rest], b""
+        for text in complete:
+            line(self.name, text.decode(errors="replace").rstrip("\r"))
+
+    def _end(self, code: int) -> None:
+        self.ended, self.ended_at, self.ended_wall = True, time.monotonic(), time.time()
+        self.exit_code = code if code >= 0 else 128 - code
+        self.progress()
+        with contextlib.suppress(OSError):
+            self._message = self._message_file.read_text("utf-8", errors="replace")
+
+    def progress(self) -> tuple[int, int]:
+        """Steps done and steps in all, as the trainer last wrote them; (0, 0) before."""
+        with contextlib.suppress(OSError, ValueError):
+            done, _, of = self._progress_file.read_text().strip().partition("/")
+            self._last_progress = int(done), int(of)
+        return self._last_progress
+
+    def message(self) -> str:
+        """Why it failed, in one line: what it wrote for its node, else the last line of its log."""
+        text = self._message.strip()
+        if not text:
+            tail = self._log.read_bytes()[-8192:].decode(errors="replace").splitlines()
+            text = next((entry for entry in reversed(tail) if entry.strip()), "")
+        return " ".join(text.split())[:_MESSAGE_CHARACTERS]
+
+    def kill(self) -> None:
+        """End it and every process that it started; nothing happens when it has ended."""
+        if self.ended:
+            return
+        import psutil
+
+        family: list[psutil.Process] = []
+        with contextlib.suppress(psutil.Error):
+            me = psutil.Process(self._process.pid)
+            family = [me, *me.children(recursive=True)]
+        for process in family:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        code = self._process.wait()
+        self._killed = True
+        self._end(code)
