@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 
 # One argument of a process may have 128 KiB on Linux (MAX_ARG_STRLEN), and Argo hands the whole template to its
 # executor in one environment variable.
-PARAMETERS_LIMIT_BYTES = 60_000
+JSON_LIMIT_BYTES = 60_000
 WORKTREE = "worktree"
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -90,7 +90,7 @@ class RunParameters:
     leg_timeout_s: int = 86_400
     compare_timeout_s: int = 3600
     alert_timeout_s: int = 300
-    retries: int = 2  # after infrastructure failures only
+    retries: int = 3  # after infrastructure failures only
     ttl_days: int = 30  # how long a finished Workflow is kept
     name: str | None = None  # any text; made legal, the original is kept in an annotation
     generate_name: str | None = None  # the same for a prefix; default: made of kind and commit
@@ -143,7 +143,9 @@ class RunParameters:
 
     def _check_numbers(self) -> None:
         if self.mode not in (0, 1, 2, 3):
-            raise InvalidParameter("mode", f"{self.mode} is none of 0, 1, 2, 3", "See docs/run-contract.md for modes")
+            raise InvalidParameter(
+                "mode", f"{self.mode} is none of 0, 1, 2, 3", "0 is fast, 1 pedantic, 2 the control, 3 fast and exact"
+            )
         least = {"seed": 0, "eval_steps": 0, "gpus": 0, "retries": 0}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -160,25 +162,22 @@ class RunParameters:
 
     def _check_inputs(self) -> None:
         keys = [key for key, _ in self.parameters]
-        for key in keys:
+        for key, value in self.parameters:
             if not key:
                 raise InvalidParameter("parameters", "a key is empty", "Write -p key=value")
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise InvalidParameter("parameters", f"{key!r}: {value!r} is not text", "Turn it into a string first")
             if keys.count(key) > 1:
                 raise InvalidParameter("parameters", f"{_short(key)} is given twice", "Give each key once")
-        size = len(self.parameters_json.encode())
-        if size > PARAMETERS_LIMIT_BYTES:
-            raise InvalidParameter(
-                "parameters",
-                f"they take {size} bytes of JSON, over {PARAMETERS_LIMIT_BYTES}",
-                "Put the large value into a file and pass it with -p data=FILE",
-            )
+        _check_json("parameters", self.parameters_json)
         if self.tolerance is not None:
             try:
                 parsed = json.loads(self.tolerance)
             except ValueError as error:
                 raise InvalidParameter("tolerance", f"is not JSON ({error})", "Check the tolerance file") from error
             if not isinstance(parsed, dict):
-                raise InvalidParameter("tolerance", "is no JSON object", "Write {PATTERN: {rtol: ...}}")
+                raise InvalidParameter("tolerance", "is no JSON object", "docs/verdicts.md shows one")
+            _check_json("tolerance", json_for_args(parsed))
         if (self.data_key is None) != (self.data_name is None):
             raise InvalidParameter("data_key", "needs data_name, and the other way round", "Give both or neither")
         if self.data_key is not None and not _is_key(self.data_key):
@@ -212,6 +211,8 @@ class RunParameters:
             )
         if self.gpu_model is not None and self.gpus == 0:
             raise InvalidParameter("gpu_model", "is given but gpus is 0", "Ask for at least one GPU")
+        if self.name == "" or self.generate_name == "":
+            raise InvalidParameter("name", "is empty", "Give a name, or none to have one made")
         if self.name is not None and self.generate_name is not None:
             raise InvalidParameter("name", "and generate_name exclude each other", "Give one of them")
         for toleration in self.tolerations:
@@ -256,6 +257,18 @@ def _check_text(name: str, text: str) -> None:
         raise InvalidParameter(
             name, f"{_short(text)} is not valid Unicode (character {error.start})", "Write it in UTF-8"
         ) from error
+
+
+def _check_json(name: str, text: str) -> None:
+    if "{{" in text:  # only after parsing: the braces were written as \\u007b
+        raise TemplateMarker(
+            name, "contains '{{', which Argo takes for a template tag", "Put a space between the braces"
+        )
+    size = len(text.encode())
+    if size > JSON_LIMIT_BYTES:
+        raise InvalidParameter(
+            name, f"takes {size} bytes of JSON, over {JSON_LIMIT_BYTES}", "Put what is large into the data file"
+        )
 
 
 def _is_key(key: str) -> bool:

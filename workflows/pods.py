@@ -11,9 +11,13 @@ from workflows.parameters import RunParameters
 OUT = "/foxrun/out"
 IN = "/foxrun/in"
 GPU_PRODUCT = "nvidia.com/gpu.product"  # set on nodes by NVIDIA's gpu-feature-discovery
-# A trainer's own failure is final. These are not: a pod that was deleted, preempted or lost its node (Error), and the
-# exit codes of Argo's executor when it could not load or save artifacts (64, 65).
-INFRASTRUCTURE = 'lastRetry.status == "Error" || lastRetry.exitCode in ["64", "65"]'
+# A trainer's own failure is final. These are not: a lost pod or node (status Error), Argo's executor that could not
+# load or save artifacts (64, 65), and SIGTERM (143), which is all that most deletions, preemptions and drains leave. A
+# passed `timeout` also ends in 143 and is told apart by its message alone ("... longer than the specified deadline").
+INFRASTRUCTURE = (
+    'lastRetry.status == "Error" || lastRetry.exitCode in ["64", "65"]'
+    ' || (lastRetry.exitCode == "143" && !(lastRetry.message contains "deadline"))'
+)
 
 
 def container(
@@ -90,12 +94,16 @@ def tolerations(p: RunParameters) -> list[m.Toleration] | None:
 
 
 def retries(p: RunParameters) -> m.RetryStrategy:
-    """Retries after failures of the infrastructure alone."""
+    """Retries after failures of the infrastructure alone.
+
+    The backoff outlasts a minute without S3 (5 + 20 + 80 s). Argo waits for it before it asks ``expression``, so its
+    first step also delays the news of every final failure.
+    """
     return m.RetryStrategy(
         limit=m.IntOrString(str(p.retries)),
         retry_policy="Always",
         expression=INFRASTRUCTURE,
-        backoff=m.Backoff(duration="10s", factor=m.IntOrString("2")),
+        backoff=m.Backoff(duration="5s", factor=m.IntOrString("4")),
     )
 
 
