@@ -1,0 +1,1 @@
+"""What makes a run exact: modes, counters, fingerprints, checkpoints, provenance."""

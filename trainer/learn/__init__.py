@@ -1,0 +1,1 @@
+"""Learning: replay, losses, optimiser, the step and the loops around it."""

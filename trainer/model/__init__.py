@@ -1,0 +1,1 @@
+"""The network, from book features to action values, policy and value."""
