@@ -147,6 +147,16 @@ class Differences:
         if len(self.kept) < DIFFERENCES_KEPT:
             self.kept.append(difference)
 
+    @property
+    def full(self) -> bool:
+        """Whether no further difference will be kept."""
+        return len(self.kept) >= DIFFERENCES_KEPT
+
+    def skip(self, count: int) -> None:
+        """So many more, all outside, that need no description."""
+        self.total += count
+        self.outside += count
+
     def add_value(self, file: str, path: str, found: ValueDifference, *, inside: bool = False) -> None:
         """A difference of two JSON values."""
         if len(self.kept) >= DIFFERENCES_KEPT:

@@ -79,10 +79,7 @@ def parse_metrics(data: bytes, label: str, *, as_lines: bool = False) -> MetricT
     if not first:
         problem = Problem(label, None, "the file is empty", "see whether the run that writes it ended well")
         return MetricTable(label=label, format="", problems=[problem])
-    if first in "{[":
-        table = _json(text, label, as_lines=as_lines)
-    else:
-        table = _csv(text, label)
+    table = _json(text, label, as_lines=as_lines) if first in "{[" else _csv(text, label)
     return _with_steps(table)
 
 
@@ -112,7 +109,7 @@ def _json(text: str, label: str, *, as_lines: bool) -> MetricTable:
             return _document(_loads(text, label, None, problems), label, problems, one_line=False)
         except ContractError as error:
             return MetricTable(label=label, format=JSON, problems=[error.problem(label)])
-    rows = []
+    rows: list[MetricRow] = []
     for number, line in lines:
         try:
             rows.append(MetricRow(len(rows), number, _loads(line, label, number, problems)))
@@ -139,6 +136,7 @@ def _any_parses(lines: list[str]) -> bool:
 def _document(value: Any, label: str, problems: list[Problem], *, one_line: bool) -> MetricTable:
     """One JSON document: a list of rows, an object with a list of rows in it, series by step, or a single row."""
     header: dict[str, Any] = {}
+    rows: list[MetricRow] = []
     if isinstance(value, list):
         rows = [MetricRow(i, 0, item) for i, item in enumerate(value)]
     elif isinstance(value, dict) and (name := _row_list(value)):

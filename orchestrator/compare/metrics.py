@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -27,8 +28,8 @@ from orchestrator.errors import UsageError
 
 # Keys that tell when and where a program ran, not what it computed; only ever used for advice.
 _CLOCK = re.compile(
-    r"(^|[_./ -])(time|times|date|datetime|timestamp|duration|elapsed|wall|walltime|wallclock|seconds|secs|ms|eta|fps|sps|"
-    r"throughput|hostname|host|node_ip|ip|pid|uuid|run_id|run_name|experiment_id|trial_id|experiment_tag|logdir|"
+    r"(^|[_./ -])(time|times|date|datetime|timestamp|duration|elapsed|wall|walltime|wallclock|seconds|secs|ms|eta|fps|"
+    r"sps|throughput|hostname|host|node_ip|ip|pid|uuid|run_id|run_name|experiment_id|trial_id|experiment_tag|logdir|"
     r"samples_per_second|steps_per_second|per_second|t_start|runtime)($|[_./ -])",
     re.IGNORECASE,
 )
@@ -202,8 +203,8 @@ def _aligned(a: MetricTable, b: MetricTable) -> tuple[Iterator[Pair], list[str]]
 def _irregular(table: MetricTable) -> str:
     """The first place where steps repeat or go back; empty when they only grow."""
     steps = [(row.step, row) for row in table.rows if row.step is not None]
-    for (before, _), (after, row) in zip(steps, steps[1:], strict=False):
-        if after <= before:  # type: ignore[operator]
+    for (before, _), (after, row) in itertools.pairwise(steps):
+        if after <= before:
             how = "repeats" if after == before else f"comes after step {before}: the steps are out of order"
             return f"step {after} {how}" + (f" (line {row.line})" if row.line else f" (row {row.position})")
     return ""

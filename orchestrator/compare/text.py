@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from orchestrator.compare import verdict as v
+from orchestrator.compare.values import show
 
 LEAVES_SHOWN = 20
 POINTS_SHOWN = 8
@@ -78,8 +79,8 @@ def _agreed(verdict: v.Verdict) -> list[str]:
     counts = []
     if agreed.leaves:
         counts.append(f"{agreed.values:,} fingerprints ({agreed.leaves:,} leaves x {agreed.rows:,} rows)")
-    if agreed.metrics:
-        counts.append(f"{agreed.metrics:,} values" + ("" if agreed.leaves else f" in {agreed.rows:,} rows"))
+    elif agreed.metrics:
+        counts.append(f"{agreed.metrics:,} values, {agreed.rows:,} rows whole")
     out = [f"agreed: {', '.join(counts) if counts else f'{agreed.rows:,} rows'}"]
     if agreed.planted_flip is not None:
         flip = agreed.planted_flip
@@ -115,11 +116,13 @@ def _parted(verdict: v.Verdict) -> list[str]:
     rows = [["leaf", "component", "kind", "A", "B", "delta", "ulp"]]
     for leaf in verdict.parted[:LEAVES_SHOWN]:
         checksums = leaf.checksum_a is not None and leaf.checksum_b is not None
-        a = repr(leaf.checksum_a) if checksums else (leaf.fingerprint_a or "-")
-        b = repr(leaf.checksum_b) if checksums else (leaf.fingerprint_b or "-")
+        checksums = checksums and (repr(leaf.checksum_a) != repr(leaf.checksum_b) or leaf.fingerprint_a is None)
+        a = show(leaf.checksum_a) if checksums else (leaf.fingerprint_a or "-")
+        b = show(leaf.checksum_b) if checksums else (leaf.fingerprint_b or "-")
         rows.append([leaf.name, leaf.component or "-", leaf.kind or "-", a, b, number(leaf.delta), number(leaf.ulp)])
     more = len(verdict.parted) - LEAVES_SHOWN
-    head = f"parted at step {verdict.first_divergence.step}, in dataflow order: {len(verdict.parted)}"
+    order = "" if verdict.subject == "metrics" else ", in dataflow order"
+    head = f"parted at step {verdict.first_divergence.step}{order}: {len(verdict.parted)}"
     return [head, *_table(rows), *([f"  and {more} more"] if more > 0 else [])]
 
 

@@ -104,13 +104,13 @@ def mode_0_inside(a: Any, b: Any) -> bool:
     a, b = canonical(a), canonical(b)
     if not (is_number(a) and is_number(b)):
         return False
-    a, b = float(a), float(b)
-    if math.isnan(a) or math.isnan(b):
-        return math.isnan(a) and math.isnan(b)
-    if a == b:
+    x, y = float(a), float(b)
+    if math.isnan(x) or math.isnan(y):
+        return math.isnan(x) and math.isnan(y)
+    if x == y:
         return True
-    difference = abs(a - b)
-    return difference < MODE_0_ABS_USD and difference < MODE_0_REL * max(abs(a), abs(b))
+    difference = abs(x - y)
+    return difference < MODE_0_ABS_USD and difference < MODE_0_REL * max(abs(x), abs(y))
 
 
 def _load(text: str, label: str) -> Any:

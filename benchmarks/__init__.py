@@ -1,0 +1,1 @@
+"""Measurements of foxrun, each as ratios within one run."""

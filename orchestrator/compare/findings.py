@@ -1,0 +1,397 @@
+"""The verdict on two runs that were read: what agreed, or where they part and what that did to the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from foxrun import jsonio
+from foxrun.problems import Problem
+from foxrun.reader import Run
+from foxrun.schema import BITS, DIAG, LEAVES, SUMMARY
+from orchestrator.compare import verdict as v
+from orchestrator.compare.divergence import (
+    BITS as BY_BITS,
+)
+from orchestrator.compare.divergence import (
+    FILE_STEP,
+    SUMMARY_STEP,
+    Differences,
+    as_float,
+    divergence,
+    of_values,
+    parted_value,
+)
+from orchestrator.compare.legs import Side
+from orchestrator.compare.policy import Policy
+from orchestrator.compare.scan import LeafWatch, finds_flip, first_byte, plant_flip, rechunk
+from orchestrator.compare.text import number
+from orchestrator.compare.tolerance import MODE_0_KEY, mode_0_inside
+from orchestrator.compare.values import canonical, compare_values, count_values, is_number, planted
+
+_ROWS_READ_FOR_A_FLIP = 1000
+
+
+def identical_or_read(
+    sides: tuple[Side, Side],
+    a: Run,
+    b: Run,
+    watch: LeafWatch | None,
+    lines: int,
+    base: dict[str, Any],
+    notes: list[str],
+) -> v.Verdict:
+    """The verdict when every compared byte agrees, and the files hold what they should."""
+    problem = _rows_disagree(a, watch, lines) or _unreadable_rows(a)
+    if problem is not None:
+        return v.make(v.INCOMPLETE, f"{sides[0].label}: {problem}", next=problem.remedy, **base)
+    values = count_values(a.summary) if a.summary else 0
+    if watch is None:
+        values += _count_rows(a)
+    rows = watch.rows if watch is not None else lines
+    agreed = v.Agreement(
+        rows=rows,
+        leaves=len(a.leaves) if watch is not None else 0,
+        values=watch.rows * len(a.leaves) - watch.untaken if watch is not None else 0,
+        metrics=values,
+        never_changed=[a.leaves[i].name for i in watch.never_changed] if watch is not None else [],
+        seed_independent=_seed_independent(sides, a, watch),
+        planted_flip=_planted_flip(a),
+    )
+    return _agree(sides, agreed, watch, a, base, notes)
+
+
+def _agree(
+    sides: tuple[Side, Side],
+    agreed: v.Agreement,
+    watch: LeafWatch | None,
+    a: Run,
+    base: dict[str, Any],
+    notes: list[str],
+) -> v.Verdict:
+    base["agreed"] = agreed
+    if agreed.values == 0 and agreed.metrics == 0:
+        message = "the runs hold no fingerprint and no value: nothing was compared"
+        return v.make(v.INCOMPLETE, message, next="see the trainer's log, and run it again", **base)
+    if agreed.planted_flip is None or not agreed.planted_flip.found:
+        message = "a change planted in a copy was not found: this comparison proves nothing"
+        return v.make(v.INCOMPLETE, message, next="report this as a bug of foxrun", **base)
+    if watch is not None and watch.never_taken:
+        names = [a.leaves[i].name for i in watch.never_taken]
+        notes.append(f"no fingerprint was ever taken of {len(names)} leaves: {', '.join(names[:5])}")
+    what = f"{agreed.rows:,} rows x {agreed.leaves:,} leaves" if agreed.leaves else f"{agreed.metrics:,} values"
+    if not agreed.leaves:
+        notes.append("the runs have no fingerprints: what they wrote agrees, what they did not write is not known")
+    if not sides[0].finished and a.manifest is None:
+        notes.append("no manifest says that these runs are finished")
+    return v.make(v.IDENTICAL, f"every compared bit agrees: {what}", **base)
+
+
+def _rows_disagree(run: Run, watch: LeafWatch | None, lines: int) -> Problem | None:
+    stored = run.stored_name(DIAG)
+    if watch is not None and stored == DIAG and lines != watch.rows:
+        what = f"{DIAG} has {lines} rows, {BITS} has {watch.rows}"
+        return Problem(DIAG, None, what, "run the trainer again, or copy the run directory again")
+    return None
+
+
+def _unreadable_rows(run: Run) -> Problem | None:
+    """Equal bytes may be equally broken: without a manifest that vouches for them, every row is read once."""
+    known = {entry.get("name") for entry in (run.manifest or {}).get("files", []) if isinstance(entry, dict)}
+    stored = run.stored_name(DIAG)
+    if stored is None or stored in known:
+        return None
+    for _ in run.rows():
+        pass
+    return next((problem for problem in run.problems if problem.fatal and problem.file == stored), None)
+
+
+def _count_rows(run: Run) -> int:
+    return sum(
+        count_values(row.checksums) + count_values(row.metrics) for row in run.rows() if row.checksums or row.metrics
+    )
+
+
+def _seed_independent(sides: tuple[Side, Side], a: Run, watch: LeafWatch | None) -> list[str]:
+    if watch is None or not _seeds_differ(sides):
+        return []
+    never_taken = set(watch.never_taken)
+    return [leaf.name for i, leaf in enumerate(a.leaves) if i not in never_taken]
+
+
+def _planted_flip(run: Run) -> v.PlantedFlip | None:
+    """Plant a change in a copy of what the run holds, fingerprints before rows before the summary, and look for it."""
+    if run.leaves and run.row_count:
+        first = run.row_count // 2
+        block = run.bits(first, min(run.row_count, first + 16))
+        flip = plant_flip(block, len(run.leaves))
+        if flip is not None:
+            found = finds_flip(block, len(run.leaves), flip)
+            return v.PlantedFlip(row=first + flip.row, leaf=run.leaves[flip.leaf].name, found=found)
+    for row in run.rows():
+        if (row.checksums or row.metrics) and row.index < _ROWS_READ_FOR_A_FLIP:
+            value = {"checksums": row.checksums, "metrics": row.metrics}
+            return _planted_value(value, row.index)
+    return _planted_value(run.summary, -1) if run.summary else None
+
+
+def _planted_value(value: Any, row: int) -> v.PlantedFlip | None:
+    changed = planted(value)
+    if changed is None:
+        return None
+    found = [d.name for d in compare_values(value, changed[0])]
+    return v.PlantedFlip(row=row, leaf=changed[1], found=found == [changed[1]])
+
+
+def parted_runs(
+    sides: tuple[Side, Side],
+    a: Run,
+    b: Run,
+    parted: list[str],
+    policy: Policy,
+    base: dict[str, Any],
+    notes: list[str],
+) -> v.Verdict:
+    """The verdict when some compared bytes differ and each file is as its own manifest says."""
+    from orchestrator.compare.rows import RowComparison
+
+    differences = Differences()
+    absent = _absent_files(sides, a, b, parted, differences, notes)
+    if absent is not None:
+        return v.make(v.INCOMPLETE, f"{absent}", next=absent.remedy, **base)
+    rows = RowComparison(a, b, policy, differences)
+    _leaf_lists(a, b, LEAVES in parted, differences)
+    rows.run()
+    for side, run, count in ((sides[0], a, rows.diag_rows[0]), (sides[1], b, rows.diag_rows[1])):
+        if rows.has_bits and count and count != run.row_count:
+            what = f"{DIAG} has {count} rows, {BITS} has {run.row_count}"
+            return v.make(v.INCOMPLETE, f"{side.label}: {what}", next="run the trainer again", **base)
+    first, leaves = rows.first, rows.parted
+    base["outcome"] = outcome_rows(a.summary, b.summary)
+    agreed_json = _Count()
+    summary_parts = _summary(a, b, policy, differences, agreed_json)
+    if first is None and summary_parts is not None:
+        first, leaves = summary_parts
+    first = _other_files(a, b, parted, differences) or first if first is None else first
+    watch = LeafWatch(len(a.leaves)) if rows.has_bits else None
+    if watch is not None:
+        width = 8 * len(a.leaves)
+        for block in rechunk(a.blocks(BITS, 1 << 20), max(1, (1 << 20) // width) * width):
+            watch.see(block)
+    base |= {
+        "first_divergence": first,
+        "parted": leaves,
+        "growth": rows.growth.points() if rows.first is not None else [],
+        "differences": differences.kept,
+        "differences_total": differences.total,
+        "agreed": v.Agreement(
+            rows=rows.rows_agreed,
+            leaves=len(rows.common) if rows.has_bits else 0,
+            values=rows.values_agreed,
+            metrics=rows.json_agreed + agreed_json.total,
+            never_changed=[a.leaves[i].name for i in watch.never_changed] if watch is not None else [],
+            seed_independent=_untouched(sides, rows) if rows.has_bits else [],
+            planted_flip=_planted_flip(a),
+        ),
+    }
+    return _judged(sides, a, b, rows, differences, policy, watch, base, notes)
+
+
+def _judged(
+    sides: tuple[Side, Side],
+    a: Run,
+    b: Run,
+    rows: Any,
+    differences: Differences,
+    policy: Policy,
+    watch: LeafWatch | None,
+    base: dict[str, Any],
+    notes: list[str],
+) -> v.Verdict:
+    if differences.total == 0:
+        notes.append(
+            "some files differ in ignored keys, or in how the same values are written (key order, blanks, digits)"
+            if policy.ignore
+            else "some files differ only in how the same values are written: key order, blanks, digits"
+        )
+        return _agree(sides, base.pop("agreed"), watch, a, base, notes)
+    short = _unfinished_short(sides, a, b, rows)
+    if short is not None:
+        return v.make(v.INCOMPLETE, f"{short}", next=short.remedy, **base)
+    if differences.outside == 0:
+        if policy.fast:
+            message = f"mode 0 promises nothing, and {MODE_0_KEY} differs by less than a dollar and less than 0.1 %"
+        else:
+            message = f"{differences.total:,} differences, each inside its tolerance"
+        return v.make(v.WITHIN_TOLERANCE, message, **base)
+    first = base["first_divergence"]
+    message = f"the runs part at step {first.step} in leaf {first.leaf}" if first else "the leaves differ"
+    if first and first.step == SUMMARY_STEP:
+        message = f"the rows agree, the summary parts: {first.leaf} {first.run_a} | {first.run_b}"
+    message += _pnl(base["outcome"])
+    command = f"foxrun compare {sides[0].label} {sides[1].label} --report report.html"
+    following = f"{command} shows every leaf and the growth; foxrun check tells whether the trainer parts from itself"
+    return v.make(v.DRIFT, message, next=following, **base)
+
+
+def _pnl(outcome: list[v.OutcomeRow]) -> str:
+    """The effect on the P&L, as the end of a sentence."""
+    for row in outcome:
+        if row.key == MODE_0_KEY and row.delta is not None:
+            if row.delta == 0:
+                return "; the P&L is the same"
+            percent = f" ({row.percent:+.3g} %)" if row.percent is not None else ""
+            sign = "-" if row.delta < 0 else ""
+            return f"; P&L differs by {sign}${number(abs(float(row.delta)))}{percent}"
+    return ""
+
+
+def outcome_rows(a: dict[str, Any] | None, b: dict[str, Any] | None) -> list[v.OutcomeRow]:
+    """Every key of the two summaries, in A's order and then B's; per cent of |a| where a is not 0."""
+    x, y = a or {}, b or {}
+    rows = []
+    for key in [*x, *(key for key in y if key not in x)]:
+        one, other = canonical(x.get(key)), canonical(y.get(key))
+        delta = percent = None
+        if is_number(one) and is_number(other):
+            first, second = as_float(one), as_float(other)
+            if first is not None and second is not None:
+                delta = second - first
+                percent = 100 * delta / abs(first) if first else None
+        rows.append(v.OutcomeRow(key=key, a=x.get(key), b=y.get(key), delta=delta, percent=percent))
+    return rows
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(self, count: int) -> None:
+        self.total += count
+
+
+def _summary(
+    a: Run, b: Run, policy: Policy, differences: Differences, agreed: _Count
+) -> tuple[v.Divergence, list[v.PartedLeaf]] | None:
+    if not a.summary or not b.summary:
+        return None
+    found = [d for d in compare_values(a.summary, b.summary, agreed.add) if not policy.ignores(d)]
+    outside = []
+    for d in found:
+        inside = policy.forgives(d)
+        if policy.fast and d.name == MODE_0_KEY:
+            inside = mode_0_inside(d.a, d.b)
+        differences.add_value(SUMMARY, d.name, d, inside=inside)
+        if not inside:
+            outside.append(d)
+    shown = outside or found
+    if not shown:
+        return None
+    leaves = [parted_value(d.name, d, component="summary", kind="outcome") for d in shown]
+    return of_values(SUMMARY_STEP, -1, shown[0].name, shown[0]), leaves
+
+
+def _leaf_lists(a: Run, b: Run, differ: bool, differences: Differences) -> None:
+    """What leaves.json names in one run alone, in another order, or otherwise."""
+    if not differ:
+        return
+    of_a, of_b = ({leaf.name: leaf for leaf in run.leaves} for run in (a, b))
+    for name in [*of_a, *(name for name in of_b if name not in of_a)]:
+        if name not in of_a or name not in of_b:
+            kind = "missing in A" if name not in of_a else "missing in B"
+            differences.add(v.Difference(file=LEAVES, path=name, kind=kind))
+        elif of_a[name] != of_b[name]:
+            for key in ("component", "kind", "dtype", "shape"):
+                x, y = getattr(of_a[name], key), getattr(of_b[name], key)
+                if x != y:
+                    differences.add(v.Difference(file=LEAVES, path=f"{name}.{key}", kind="changed", a=str(x), b=str(y)))
+    common_a = [name for name in of_a if name in of_b]
+    common_b = [name for name in of_b if name in of_a]
+    if common_a != common_b:
+        i = next(i for i, (x, y) in enumerate(zip(common_a, common_b, strict=True)) if x != y)
+        differences.add(v.Difference(file=LEAVES, path=f"leaf {i}", kind="another order", a=common_a[i], b=common_b[i]))
+    if [*of_a.values()] == [*of_b.values()]:
+        for d in compare_values(_json(a, LEAVES), _json(b, LEAVES)):
+            differences.add_value(LEAVES, d.name, d)
+
+
+def _json(run: Run, name: str) -> Any:
+    stored = run.stored_name(name)
+    return (
+        jsonio.loads(b"".join(run.blocks(stored)), name=stored, on_duplicate=lambda _: None) if stored == name else None
+    )
+
+
+def _other_files(a: Run, b: Run, parted: list[str], differences: Differences) -> v.Divergence | None:
+    """Files that the manifest marks as compared, by bytes; the first of them, where nothing else says more."""
+    first = None
+    for name in parted:
+        if name in (DIAG, BITS, LEAVES, SUMMARY) or name not in a.files or name not in b.files:
+            continue
+        place = _first_byte(a.blocks, b.blocks, name)
+        differences.add(v.Difference(file=name, path=f"byte {place[0]}", kind="changed", a=place[1], b=place[2]))
+        first = first or divergence(FILE_STEP, -1, name, place[1], place[2], BY_BITS)
+    if first is None and differences.kept:
+        d = differences.kept[0]
+        texts = [d.a or ("missing" if d.kind == "missing in A" else "present")]
+        texts.append(d.b or ("missing" if d.kind == "missing in B" else "present"))
+        name = d.path if d.file == LEAVES else d.file
+        first = divergence(FILE_STEP, -1, name, texts[0], texts[1], BY_BITS)
+    return first
+
+
+def _first_byte(a: Callable[[str, int], Any], b: Callable[[str, int], Any], name: str) -> tuple[int, str, str]:
+    """(offset, A's byte, B's byte) of the first difference; `end` for a file that ends there."""
+    size = 1 << 20
+    blocks_a, blocks_b = rechunk(a(name, size), size), rechunk(b(name, size), size)
+    offset = 0
+    while True:
+        x, y = next(blocks_a, b""), next(blocks_b, b"")
+        if x != y:
+            i = first_byte(x, y)
+            return offset + i, f"{x[i]:02x}" if i < len(x) else "end", f"{y[i]:02x}" if i < len(y) else "end"
+        if not x:
+            return offset, "end", "end"
+        offset += len(x)
+
+
+def _absent_files(
+    sides: tuple[Side, Side], a: Run, b: Run, parted: list[str], differences: Differences, notes: list[str]
+) -> Problem | None:
+    """Compared files that one run lacks: a difference between finished runs, else a reason to call it incomplete."""
+    for name in parted:
+        there = (a.stored_name(name), b.stored_name(name))
+        if all(there):
+            if there[0] != there[1]:
+                notes.append(f"A stores {there[0]}, B stores {there[1]}: their contents are compared")
+            continue
+        lacking = sides[0] if there[0] is None else sides[1]
+        if not lacking.finished:
+            what = "missing, and no manifest says that the run is finished"
+            return Problem(f"{lacking.label}/{name}", None, what, "let it finish, or run it again")
+        differences.add(v.Difference(file=name, path="", kind=f"missing in {lacking.letter}"))
+    return None
+
+
+def _unfinished_short(sides: tuple[Side, Side], a: Run, b: Run, rows: Any) -> Problem | None:
+    """The shorter of two runs, when nothing says that it is finished: killed, or still running."""
+    counts = (a.row_count, b.row_count) if rows.has_bits else (rows.diag_rows[0], rows.diag_rows[1])
+    if counts[0] == counts[1]:
+        return None
+    lacking = sides[0] if counts[0] < counts[1] else sides[1]
+    if lacking.finished:
+        return None
+    what = f"ends after {min(counts)} of {max(counts)} rows, and no manifest says that it is finished"
+    return Problem(lacking.label, None, what, "let it finish, or run it again")
+
+
+def _seeds_differ(sides: tuple[Side, Side]) -> bool:
+    seeds = [side.manifest.get("seed") for side in sides]
+    return None not in seeds and seeds[0] != seeds[1]
+
+
+def _untouched(sides: tuple[Side, Side], rows: Any) -> list[str]:
+    """Leaves that agree in every row though the seeds differ: they do not depend on the seed."""
+    if not _seeds_differ(sides):
+        return []
+    return [leaf.name for leaf, parted in zip(rows.common, rows.ever_parted, strict=True) if not parted]

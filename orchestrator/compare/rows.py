@@ -1,0 +1,304 @@
+"""Two parted runs, row by row: fingerprints by numpy a block at a time, rows of diag.jsonl only where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foxrun.files import unpacked
+from foxrun.jsonio import loads
+from foxrun.problems import ContractError
+from foxrun.reader import Run
+from orchestrator.compare import verdict as v
+from orchestrator.compare.divergence import (
+    BITS,
+    Differences,
+    Growth,
+    as_float,
+    distance,
+    of_leaf,
+    of_missing_row,
+    of_values,
+    parted_value,
+)
+from orchestrator.compare.policy import Policy
+from orchestrator.compare.scan import rows_per_block
+from orchestrator.compare.ulp import ulp_distance
+from orchestrator.compare.values import ValueDifference, compare_values
+
+DIAG = "diag.jsonl"
+BITS_FILE = "bits.u64"
+CHECKSUMS = "checksums"
+METRICS = "metrics"
+_BOM = b"\xef\xbb\xbf"
+
+Words = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+
+
+def diag_lines(run: Run) -> Iterator[tuple[int, bytes]]:
+    """(line from 1, text) of every line of diag.jsonl that is not blank, without line ends and BOM."""
+    stored = run.stored_name(DIAG)
+    if stored is None:
+        return
+    with unpacked(run.source.open(stored), name=f"{run.label}/{stored}") as stream:
+        for number, raw in enumerate(stream, start=1):
+            text = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b" \t\r\n")
+            if text:
+                yield number, text
+
+
+class RowComparison:
+    """Walks two runs in lockstep. `common` names the leaves that both have, in A's dataflow order.
+
+    Raises ContractError for a line that is no JSON object.
+    """
+
+    def __init__(self, a: Run, b: Run, policy: Policy, differences: Differences) -> None:
+        self.a, self.b = a, b
+        self.policy = policy
+        self.differences = differences
+        self.growth = Growth()
+        position_b = {leaf.name: i for i, leaf in enumerate(b.leaves)}
+        self.common = [leaf for leaf in a.leaves if leaf.name in position_b]
+        self._columns_a = np.array([i for i, leaf in enumerate(a.leaves) if leaf.name in position_b], dtype=np.intp)
+        self._columns_b = np.array([position_b[leaf.name] for leaf in self.common], dtype=np.intp)
+        self._same_columns = [x.name for x in a.leaves] == [y.name for y in b.leaves]
+        self.has_bits = bool(self.common) and a.row_count > 0 and b.row_count > 0
+        self._fingerprinted = {leaf.name for leaf in self.common} if self.has_bits else set()
+        self._order = {leaf.name: i for i, leaf in enumerate(a.leaves)}
+        self.ever_parted: Flags = np.zeros(len(self.common), dtype=np.bool_)
+        self.values_agreed = 0
+        self.json_agreed = 0
+        self.rows_agreed = 0
+        self.rows_parted = 0
+        self.diag_rows = [0, 0]
+        self.first: v.Divergence | None = None
+        self.parted: list[v.PartedLeaf] = []
+        self._first_is_inside = False
+
+    def run(self) -> None:
+        """Compare every row that both have, then note those that one lacks."""
+        lines_a, lines_b = diag_lines(self.a), diag_lines(self.b)
+        index = 0
+        for words_a, words_b, parted in self._bits():
+            counts = parted.sum(axis=1)
+            for i in range(len(parted)):
+                line_a, line_b = self._next(lines_a, 0), self._next(lines_b, 1)
+                count = int(counts[i])
+                bits = (words_a[i], words_b[i], parted[i]) if count else None
+                self._row(index, line_a, line_b, bits, count)
+                index += 1
+        while True:
+            line_a, line_b = self._next(lines_a, 0), self._next(lines_b, 1)
+            if line_a is None and line_b is None:
+                break
+            self._row(index, line_a, line_b, None, 0)
+            index += 1
+        self._missing_rows()
+
+    def _next(self, lines: Iterator[tuple[int, bytes]], side: int) -> tuple[int, bytes] | None:
+        line = next(lines, None)
+        self.diag_rows[side] += line is not None
+        return line
+
+    def _bits(self) -> Iterator[tuple[Words, Words, Flags]]:
+        if not self.has_bits:
+            return
+        rows = min(self.a.row_count, self.b.row_count)
+        step = rows_per_block(8 * max(len(self.a.leaves), len(self.b.leaves)))
+        for start in range(0, rows, step):
+            stop = min(rows, start + step)
+            raw_a, raw_b = self.a.bits(start, stop), self.b.bits(start, stop)
+            words_a = np.frombuffer(raw_a, dtype="<u8").reshape(-1, len(self.a.leaves))
+            words_b = np.frombuffer(raw_b, dtype="<u8").reshape(-1, len(self.b.leaves))
+            if not self._same_columns:
+                words_a, words_b = words_a[:, self._columns_a], words_b[:, self._columns_b]
+            parted = words_a != words_b
+            self.ever_parted |= parted.any(axis=0)
+            self.values_agreed += int(np.count_nonzero(~parted & (words_a != 0)))
+            yield words_a, words_b, parted
+
+    def _row(
+        self,
+        index: int,
+        line_a: tuple[int, bytes] | None,
+        line_b: tuple[int, bytes] | None,
+        bits: tuple[Words, Words, Flags] | None,
+        count: int,
+    ) -> None:
+        text_a, text_b = (line[1] if line is not None else None for line in (line_a, line_b))
+        if count == 0 and (text_a == text_b or text_a is None or text_b is None):
+            self.rows_agreed += text_a == text_b
+            if self.first is not None:
+                step = _step(self._parsed(self.a, line_a), index)
+                self.growth.add(v.GrowthPoint(step=step, leaves_parted=0))
+            return
+        row_a, row_b = self._parsed(self.a, line_a), self._parsed(self.b, line_b)
+        found: list[ValueDifference] = []
+        if line_a is not None and line_b is not None:
+            found = [d for d in compare_values(row_a, row_b, self._agreed) if not self.policy.ignores(d)]
+        if not found and count == 0:
+            self.rows_agreed += 1
+            return
+        self.rows_parted += 1
+        step = _step(row_a, index)
+        names = [self.common[i].name for i in np.flatnonzero(bits[2])] if bits is not None else []
+        inside = self._note(step, index, names, bits, row_a, row_b, found)
+        if self.first is None or (self._first_is_inside and not inside):
+            self._first_is_inside = inside
+            self._describe(step, index, bits, row_a, row_b, found)
+        self._grow(step, names, found)
+
+    def _agreed(self, count: int) -> None:
+        self.json_agreed += count
+
+    def _parsed(self, run: Run, line: tuple[int, bytes] | None) -> Any:
+        if line is None:
+            return {}
+        name = f"{run.label}/{run.stored_name(DIAG)}"
+        value = loads(line[1], name=name, line=line[0], on_duplicate=lambda _: None)
+        if not isinstance(value, dict):
+            what = f"the row is {type(value).__name__}, not an object"
+            raise ContractError(what, file=name, line=line[0], remedy="write one object a line")
+        return value
+
+    def _note(
+        self,
+        step: int | str,
+        index: int,
+        names: list[str],
+        bits: tuple[Words, Words, Flags] | None,
+        row_a: Mapping[str, Any],
+        row_b: Mapping[str, Any],
+        found: list[ValueDifference],
+    ) -> bool:
+        """Count the row's differences; whether all of them are inside the tolerance."""
+        outside = self.differences.outside
+        sums_a, sums_b = _mapping(row_a.get(CHECKSUMS)), _mapping(row_b.get(CHECKSUMS))
+        place = f"step {step} (row {index})"
+        for i, name in enumerate(names):
+            inside = self.policy.forgives_leaf(name, sums_a, sums_b)
+            if self.differences.full and not self.policy.tolerant:
+                self.differences.skip(len(names) - i)
+                break
+            assert bits is not None  # names come from it
+            column = np.flatnonzero(bits[2])[i]
+            texts = (f"{int(bits[0][column]):016x}", f"{int(bits[1][column]):016x}")
+            self.differences.add(
+                v.Difference(file=BITS_FILE, path=f"{place} {name}", kind="changed", a=texts[0], b=texts[1]),
+                inside=inside,
+            )
+        known = set(names)
+        for d in found:
+            leaf = _leaf(d)
+            if leaf is not None and leaf in known:
+                continue  # its fingerprint was counted
+            inside = self.policy.forgives(d, checksum=leaf is not None)
+            self.differences.add_value(DIAG, f"{place} {d.name}", d, inside=inside)
+        return self.differences.outside == outside
+
+    def _describe(
+        self,
+        step: int | str,
+        index: int,
+        bits: tuple[Words, Words, Flags] | None,
+        row_a: Mapping[str, Any],
+        row_b: Mapping[str, Any],
+        found: list[ValueDifference],
+    ) -> None:
+        """The first divergence: leaves in dataflow order, then what else the row holds."""
+        sums_a, sums_b = _mapping(row_a.get(CHECKSUMS)), _mapping(row_b.get(CHECKSUMS))
+        leaves: dict[str, v.PartedLeaf] = {}
+        for i in np.flatnonzero(bits[2]) if bits is not None else ():
+            assert bits is not None
+            leaf = self.common[i]
+            a, b = as_float(sums_a.get(leaf.name)), as_float(sums_b.get(leaf.name))
+            both = a is not None and b is not None
+            leaves[leaf.name] = v.PartedLeaf(
+                name=leaf.name,
+                component=leaf.component,
+                kind=leaf.kind,
+                checksum_a=a,
+                checksum_b=b,
+                fingerprint_a=f"{int(bits[0][i]):016x}",
+                fingerprint_b=f"{int(bits[1][i]):016x}",
+                delta=b - a if both else None,  # type: ignore[operator]
+                ulp=ulp_distance(a, b) if both else None,  # type: ignore[arg-type]
+            )
+        others: list[tuple[v.PartedLeaf, ValueDifference]] = []
+        for d in found:
+            name = _leaf(d)
+            if name is None:
+                others.append((parted_value(_short(d), d), d))
+            elif name not in leaves:
+                known = next((leaf for leaf in self.a.leaves if leaf.name == name), None)
+                component, kind = (known.component, known.kind) if known else ("", "checksum")
+                leaves[name] = parted_value(name, d, component=component, kind=kind)
+        ordered = sorted(leaves.values(), key=lambda leaf: self._order.get(leaf.name, len(self._order)))
+        self.parted = [*ordered, *(leaf for leaf, _ in others)]
+        if ordered:
+            head = ordered[0]
+            by_value = {name: d for d in found if (name := _leaf(d)) is not None}
+            if head.fingerprint_a is None and head.name in by_value:
+                self.first = of_values(step, index, head.name, by_value[head.name])
+            else:
+                self.first = of_leaf(step, index, head)
+        else:
+            self.first = of_values(step, index, others[0][0].name, others[0][1])
+
+    def _grow(self, step: int | str, names: list[str], found: list[ValueDifference]) -> None:
+        parted, largest = set(names), (0.0, 0.0)
+        for d in found:
+            leaf = _leaf(d)
+            if leaf is None:
+                continue
+            parted.add(leaf)
+            a, b = as_float(d.a), as_float(d.b)
+            if a is not None and b is not None:
+                gap = distance(a, b)
+                largest = (max(largest[0], gap[0]), max(largest[1], gap[1]))
+        self.growth.add(v.GrowthPoint(step=step, leaves_parted=len(parted), max_abs=largest[0], max_rel=largest[1]))
+
+    def _missing_rows(self) -> None:
+        """Rows that one run has and the other lacks, in either file."""
+        for file, (a, b) in ((BITS_FILE, (self.a.row_count, self.b.row_count)), (DIAG, tuple(self.diag_rows))):
+            if a == b or (file == BITS_FILE and not self.has_bits) or 0 in (a, b):
+                continue
+            kind = "missing in B" if a > b else "missing in A"
+            for row in range(min(a, b), max(a, b)):
+                if self.differences.full:
+                    self.differences.skip(max(a, b) - row)
+                    break
+                self.differences.add(v.Difference(file=file, path=f"row {row}", kind=kind))
+            if self.first is None or self._first_is_inside:
+                self._first_is_inside = False
+                self.parted = []
+                self.first = of_missing_row(min(a, b), min(a, b), in_a=a > b)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _step(row: Any, index: int) -> int | str:
+    step = row.get("step") if isinstance(row, Mapping) else None
+    return step if isinstance(step, int) and not isinstance(step, bool) else index
+
+
+def _leaf(difference: ValueDifference) -> str | None:
+    """The leaf whose checksum this is; None for every other value."""
+    path = difference.path
+    return path[1] if len(path) == 2 and path[0] == CHECKSUMS else None
+
+
+def _short(difference: ValueDifference) -> str:
+    """`loss` for metrics.loss: as people call it."""
+    path = difference.path
+    return ".".join(path[1:]) if len(path) > 1 and path[0] == METRICS else difference.name
+
+
+__all__ = ["BITS", "RowComparison", "diag_lines"]
