@@ -1,0 +1,250 @@
+"""Alerts: the only module that talks to alert channels, through apprise.
+
+Slack, e-mail, webhooks, PagerDuty and the rest are named by apprise URLs (docs/alerts.md). A failing alert never
+raises and never changes the verdict: it is returned, with its URL masked. apprise is imported by `send` alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import threading
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from orchestrator.alert_text import AlertContext, body_of, one_line, payload, title_of
+from orchestrator.compare.verdict import IDENTICAL, WITHIN_TOLERANCE, Verdict
+
+__all__ = ["AlertContext", "AlertFailure", "mask", "send"]
+
+QUIET = frozenset({IDENTICAL, WITHIN_TOLERANCE})
+ATTEMPTS = 3
+BACKOFF_S = 1.0  # before the second attempt; doubled before each later one
+TIMEOUT_S = 10.0  # to connect, and again to be answered
+DEADLINE_S = 90.0  # for all channels together: the exit handler's pod is waiting
+
+# Channels that take JSON as it is get the facts as fields; the others get the text.
+_STRUCTURED = frozenset({"json", "jsons"})
+# Safe to show whatever the channel: they say where or how, never who may.
+_OPEN_PARAMETERS = frozenset({"method", "format", "overflow", "verify", "rto", "cto", "redirect", "mode", "port"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertFailure:
+    """A channel that was not reached: its masked URL, why, and after how many attempts (0: it was never valid)."""
+
+    url: str
+    reason: str
+    attempts: int = 0
+
+    def __str__(self) -> str:
+        tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
+        return f"alert to {self.url} failed{tries}: {self.reason}"
+
+
+def send(
+    verdict: Verdict,
+    urls: Sequence[str],
+    *,
+    context: AlertContext,
+    quiet: Collection[str] = QUIET,
+    attempts: int = ATTEMPTS,
+    backoff_s: float = BACKOFF_S,
+    timeout_s: float = TIMEOUT_S,
+    deadline_s: float = DEADLINE_S,
+) -> list[AlertFailure]:
+    """Tell every channel about the verdict, unless it is one of ``quiet``. Returns the channels that failed.
+
+    Never raises. A failed attempt is repeated up to ``attempts`` in all, ``backoff_s`` seconds later and then twice as
+    long each time, while all channels together stay within ``deadline_s``.
+    """
+    wanted = list(dict.fromkeys(text.strip() for text in urls if text.strip()))
+    if verdict.verdict in quiet or not wanted:
+        return []
+    end = time.monotonic() + deadline_s
+    message = _Message(
+        title=title_of(verdict, context), body=body_of(verdict, context), fields=payload(verdict, context),
+        good=verdict.exit_code == 0,
+    )  # fmt: skip
+    effort = _Effort(attempts=attempts, backoff_s=backoff_s, timeout_s=timeout_s, end=end)
+    done: dict[str, AlertFailure | None] = {}
+    with _warnings() as said:
+        threads = []
+        for url in wanted:
+            channel = _channel(url, message, effort, said[threading.get_ident()])
+            if isinstance(channel, AlertFailure):
+                done[url] = channel
+                continue
+            # Daemon threads: a channel that answers a byte a minute defeats every socket timeout, and must not hold us.
+            threads.append(
+                threading.Thread(target=_deliver, args=(url, channel, message, effort, said, done), daemon=True)
+            )
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        late = {
+            url: AlertFailure(url=mask(url), reason=f"not done within {deadline_s:g} s", attempts=1) for url in wanted
+        }
+        outcomes = [done.get(url, late[url]) for url in wanted]
+    return [failure for failure in outcomes if failure is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Message:
+    title: str
+    body: str
+    fields: dict[str, Any]
+    good: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Effort:
+    attempts: int
+    backoff_s: float
+    timeout_s: float
+    end: float
+
+
+def _channel(url: str, message: _Message, effort: _Effort, said: list[str]) -> Any:
+    """The channel of a URL, ready to send, or an AlertFailure where the URL is not one."""
+    said.clear()
+    try:
+        with warnings.catch_warnings():
+            # apprise loads every plugin at the first URL, and some still import modules that Python deprecates.
+            warnings.simplefilter("ignore")
+            import apprise
+
+            channel: Any = apprise.Apprise.instantiate(url, asset=_asset(apprise))
+    except Exception as error:  # plugins check their URLs in their own ways
+        return AlertFailure(url=mask(url), reason=_redacted(f"not a valid alert URL: {error}", url))
+    if channel is None:
+        reason = _redacted("; ".join(said) or "apprise does not know such a URL", url)
+        return AlertFailure(url=mask(url), reason=f"not a valid alert URL: {reason}")
+    # A URL may set its own, as apprise documents (?cto=, ?rto=).
+    if "cto=" not in url:
+        channel.socket_connect_timeout = effort.timeout_s
+    if "rto=" not in url:
+        channel.socket_read_timeout = effort.timeout_s
+    if _scheme(url) in _STRUCTURED:
+        channel.payload_extras["foxrun"] = message.fields
+    return channel
+
+
+def _deliver(
+    url: str, channel: Any, message: _Message, effort: _Effort,
+    said: Mapping[int, list[str]], done: dict[str, AlertFailure | None],
+) -> None:  # fmt: skip
+    try:
+        done[url] = _attempt(url, channel, message, effort, said[threading.get_ident()])
+    except Exception as error:  # a channel's own code may raise anything, and an alert must not end the caller
+        done[url] = AlertFailure(url=mask(url), reason=_redacted(f"{type(error).__name__}: {error}", url), attempts=1)
+
+
+def _attempt(url: str, channel: Any, message: _Message, effort: _Effort, said: list[str]) -> AlertFailure | None:
+    from apprise import NotifyFormat, NotifyType
+
+    kind = NotifyType.SUCCESS if message.good else NotifyType.FAILURE
+    made = 0
+    while True:
+        said.clear()
+        made += 1
+        if channel.notify(body=message.body, title=message.title, notify_type=kind, body_format=NotifyFormat.TEXT):
+            return None
+        wait_s = effort.backoff_s * 2 ** (made - 1)
+        if made >= effort.attempts or time.monotonic() + wait_s >= effort.end:
+            reason = _redacted("; ".join(said) or "the channel did not say why", url)
+            return AlertFailure(url=mask(url), reason=reason, attempts=made)
+        time.sleep(wait_s)
+
+
+def _asset(apprise: Any) -> Any:
+    """foxrun's name on the message, nothing kept on disk, and no picture fetched from a third party."""
+    return apprise.AppriseAsset(
+        app_id="foxrun",
+        app_desc="foxrun",
+        app_url="",
+        image_url_mask="",
+        image_url_logo="",
+        storage_mode=apprise.PersistentStoreMode.MEMORY,
+        async_mode=False,
+    )
+
+
+@contextlib.contextmanager
+def _warnings() -> Iterator[Mapping[int, list[str]]]:
+    """What apprise logs meanwhile, by thread: its own results are only true or false. Kept off the terminal."""
+    said: defaultdict[int, list[str]] = defaultdict(list)
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said[threading.get_ident()].append(record.getMessage())
+
+    logger, handler = logging.getLogger("apprise"), Keep(logging.WARNING)
+    before, passed_on = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield said
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        logger.propagate = passed_on
+
+
+# What must not be said
+
+
+def mask(url: str) -> str:
+    """An alert URL that is safe to print: scheme and host stay; user, password, path and parameters become ``***``.
+
+    Channels put tokens anywhere (Slack's and PagerDuty's even in the place of the host), so only web and mail
+    addresses, whose host is a machine's name, keep it.
+    """
+    scheme = _scheme(url)
+    if not scheme:
+        return "***"
+    try:
+        parts = urlsplit(f"http://{url.split('://', 1)[1]}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return f"{scheme}://***"
+    if scheme not in {"json", "jsons", "xml", "xmls", "form", "forms", "http", "https", "mailto", "mailtos"}:
+        return f"{scheme}://***"
+    if scheme.startswith("mailto") and "." not in host:
+        host = "***"  # a mail domain has a dot; without one it may be a password that lost its user
+    out = f"{scheme}://" + ("***@" if "@" in parts.netloc else "") + (f"[{host}]" if ":" in host else host)
+    out += f":{port}" if port else ""
+    out += "/***" if parts.path.strip("/") else ""
+    names = [item.partition("=")[0] for item in parts.query.split("&") if item]
+    shown = [name if name.lower() in _OPEN_PARAMETERS else "***" for name in names]
+    return out + ("?" + "&".join(f"{name}=***" if name != "***" else name for name in shown) if shown else "")
+
+
+def _scheme(url: str) -> str:
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]{0,31})://", url)
+    return found.group(1).lower() if found else ""
+
+
+def _redacted(text: str, url: str) -> str:
+    """A reason from a library, on one line, with every part of the URL that may be a secret taken out of it."""
+    rest = url.partition("://")[2] or url
+    who, _, where = rest.partition("?")[0].rpartition("@")
+    host = re.split(r"[:/]", where, maxsplit=1)[0]
+    keep = _OPEN_PARAMETERS | ({host.lower()} if host and host.lower() in mask(url) else set())
+    text = text.replace(url, mask(url))
+    for raw in (rest, unquote(rest)):
+        for piece in sorted(set(re.split(r"[/:@?&=+,#\s]+", raw)), key=len, reverse=True):
+            if len(piece) >= 4 and piece.lower() not in keep:
+                text = text.replace(piece, "***")
+    for piece in (who, *who.split(":"), *unquote(who).split(":")):
+        if piece:  # a password of three letters is a secret as well; whole words alone, or nothing could be read
+            text = re.sub(rf"(?<!\w){re.escape(piece)}(?!\w)", "***", text)
+    return one_line(text, 300)
