@@ -1,0 +1,1 @@
+"""Where inputs and artifacts lie, by key."""
