@@ -1,16 +1,18 @@
 """The run contract, version 1: what a trainer writes so that its runs can be gated, paired, compared and reported on.
 
-Standard library only; ``zstandard`` is imported when a .zst is met, ``torch`` when a tensor is handed over. Names load
-on first use, so that ``import foxrun`` costs a few milliseconds. docs/run-contract.md is the definition.
+Standard library only; ``zstandard`` is imported when a .zst is met, ``torch`` when a tensor is handed over. The other
+names load on first use, so that ``import foxrun`` costs a few milliseconds. docs/run-contract.md is the definition.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# At once and not on first use: the function has its module's name, and importing the module later would hide it.
+from foxrun.fingerprint import fingerprint
+
+TYPE_CHECKING = False  # typing itself costs some milliseconds
 if TYPE_CHECKING:
-    from foxrun.fingerprint import fingerprint
     from foxrun.problems import ContractError, Problem
     from foxrun.reader import DirectorySource, Row, Run, Source, open_run
     from foxrun.schema import CONTRACT_VERSION, Leaf
@@ -40,15 +42,14 @@ _HOME = {
     "Run": "foxrun.reader",
     "RunWriter": "foxrun.writer",
     "Source": "foxrun.reader",
-    "fingerprint": "foxrun.fingerprint",
     "open_run": "foxrun.reader",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'foxrun' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value

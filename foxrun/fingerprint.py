@@ -7,10 +7,13 @@ buffers; tensors are handed to ``foxrun.tensor_fingerprint``, which gives the sa
 from __future__ import annotations
 
 import sys
-from array import array
-from typing import Any
 
-from foxrun.problems import ContractError
+TYPE_CHECKING = False  # `import foxrun` brings this module in: nothing slow is imported before it is needed
+if TYPE_CHECKING:
+    from array import array
+    from typing import Any
+
+    from foxrun.problems import ContractError
 
 FINGERPRINT_VERSION = 1
 MASK = (1 << 64) - 1
@@ -47,7 +50,7 @@ def fingerprint(data: Any, itemsize: int | None = None) -> int:
         from foxrun.tensor_fingerprint import fingerprint_tensor
 
         if itemsize is not None:
-            raise ContractError("a tensor knows its element size", remedy="leave itemsize out")
+            raise _error("a tensor knows its element size", remedy="leave itemsize out")
         return int(fingerprint_tensor(data).item()) & MASK
 
     words = _words(data, itemsize)
@@ -66,10 +69,12 @@ def fingerprint(data: Any, itemsize: int | None = None) -> int:
 
 def _words(data: Any, itemsize: int | None) -> array[int]:
     """The elements' stored bits as unsigned integers, in row-major order."""
+    from array import array
+
     try:
         view = memoryview(data)
     except TypeError:
-        raise ContractError(
+        raise _error(
             f"cannot take a fingerprint of {type(data).__name__}",
             remedy="give a torch tensor, bytes with their itemsize, or an object with the buffer protocol",
         ) from None
@@ -88,20 +93,16 @@ def _words(data: Any, itemsize: int | None) -> array[int]:
         size //= 2
     if itemsize is not None:
         if form not in ("B", "b", "c") and itemsize != size:
-            raise ContractError(
-                f"itemsize {itemsize} was given for elements of {size} bytes", remedy="leave itemsize out"
-            )
+            raise _error(f"itemsize {itemsize} was given for elements of {size} bytes", remedy="leave itemsize out")
         size = itemsize
     if size not in _TYPECODES:
-        raise ContractError(
+        raise _error(
             f"elements of {size} bytes have no fingerprint in version {FINGERPRINT_VERSION}",
             remedy="use elements of 1, 2, 4 or 8 bytes",
         )
     raw = view.tobytes()
     if len(raw) % size:
-        raise ContractError(
-            f"{len(raw)} bytes are no whole number of elements of {size} bytes", remedy="check the itemsize"
-        )
+        raise _error(f"{len(raw)} bytes are no whole number of elements of {size} bytes", remedy="check the itemsize")
     words = array(_TYPECODES[size])
     if form == "?":
         words.frombytes(bytes(map(bool, raw)))
@@ -110,3 +111,9 @@ def _words(data: Any, itemsize: int | None) -> array[int]:
     if swapped and size > 1:
         words.byteswap()
     return words
+
+
+def _error(what: str, remedy: str) -> ContractError:
+    from foxrun.problems import ContractError
+
+    return ContractError(what, remedy=remedy)

@@ -177,8 +177,15 @@ def loads_lines(stream: BinaryIO, *, name: str = "") -> Iterator[tuple[int, Any]
     Blank lines are passed over; BOM and CRLF are no trouble. A line that repeats a key gives a Problem that is not
     fatal, then its value, the last one standing. Trouble of the stream itself (a cut .gz) gives a last, fatal Problem.
     """
+    if isinstance(stream, io.RawIOBase):  # it would be read byte by byte
+        buffered = io.BufferedReader(stream, 1 << 20)
+        try:
+            yield from loads_lines(buffered, name=name)
+        finally:
+            buffered.detach()  # whoever opened it closes it
+        return
     number = 0
-    lines = iter(io.BufferedReader(stream) if isinstance(stream, io.RawIOBase) else stream)
+    lines = iter(stream)
     while True:
         try:
             raw = next(lines, None)
