@@ -21,23 +21,27 @@ DEADLINE_S = 120
 
 # Each is `sh -c SCRIPT NAME ARGS`, ARGS being exactly what foxrun or the trainer would be given.
 LEG = r"""
-out=; parameters=
+out=; parameters=; data=
 while [ $# -gt 0 ]; do
   case "$1" in --out) out=$2;; --parameters) parameters=$2;; --data) data=$2;; esac
   shift
 done
-case "$FOXRUN_LEG $parameters" in a*leg-a-fails*) echo "leg a failed" > /dev/termination-log; exit 1;; esac
+case "$FOXRUN_LEG $parameters" in
+  a*leg-a-fails*) echo "leg a failed" > /dev/termination-log; exit 1;;
+  *terminated*) exit 143;;
+esac
 mkdir -p "$out/attempt"
 printf %s "$parameters" > "$out/attempt/parameters.json"
 printf %s "$FOXRUN_BRANCH" > "$out/attempt/branch"
 printf %s "$FOXRUN_SHA $FOXRUN_TREE $(id -u)" > "$out/attempt/code"
-if [ -n "$data" ]; then cp "$data" "$out/attempt/data"; fi
+if touch /outside 2>/dev/null; then echo writable > "$out/attempt/root"; fi
+if [ -n "$data" ]; then cp "$data" "$out/attempt/"; fi
 """
 FOXRUN = r"""
-what=$1; code=0; verdict=identical
-case "$what" in
-  compare) saw="a=$(ls -A "$2" 2>/dev/null) b=$(ls -A "$3" 2>/dev/null)"; shift 3;;
-esac
+what=$1; code=0; verdict=identical; file=; saw=
+if [ "$what" = compare ]; then
+  saw=" a=$(ls -A "$2" 2>/dev/null) b=$(ls -A "$3" 2>/dev/null)"
+fi
 while [ $# -gt 0 ]; do
   case "$1" in
     --) break;;
@@ -49,16 +53,15 @@ while [ $# -gt 0 ]; do
     --failures) echo "FAILURES $2";;
     --report) echo "<p>$verdict</p>" > "$2";;
     --write) printf %s "$verdict" > "${2#*=}";;
-    --verdict)
-      if [ "$what" = alert ]; then
-        echo "VERDICT $(cat "$2" 2>/dev/null || echo none)"
-      else
-        echo "$what $verdict $saw" > "$2.part"; last=$2
-      fi;;
+    --verdict) file=$2;;
   esac
   shift
 done
-if [ -n "$last" ]; then echo "$what $verdict $saw" > "$last"; rm "$last.part"; fi
+if [ "$what" = alert ]; then
+  if [ -d "$file" ]; then echo "VERDICT directory"; else echo "VERDICT $(cat "$file")"; fi
+else
+  echo "$what $verdict$saw" > "$file"
+fi
 if [ $code != 0 ]; then echo "$what $verdict" > /dev/termination-log; fi
 exit $code
 """
@@ -129,14 +132,25 @@ class Cluster:
         name, uid = workflow["metadata"]["name"], workflow["metadata"]["uid"]
         self.workflows.delete_namespaced_custom_object(**GROUP, namespace=self.namespace, name=name)
         for key in [*self.keys(f"{uid}/"), *self.keys(f"{name}/")]:
-            self.s3.delete_object(Bucket=self.bucket, Key=key)
+            self.remove(key)
 
     def keys(self, prefix: str) -> list[str]:
         answer = self.s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix)
         return sorted(item["Key"] for item in answer.get("Contents", []) if not item["Key"].endswith("/"))
 
-    def read(self, key: str) -> str:
-        return self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read().decode()
+    def read(self, key: str) -> bytes:
+        return self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+
+    def store(self, key: str, data: bytes) -> None:
+        self.s3.put_object(Bucket=self.bucket, Key=key, Body=data)
+
+    def remove(self, key: str) -> None:
+        self.s3.delete_object(Bucket=self.bucket, Key=key)
+
+    def log(self, node: dict[str, Any]) -> str:
+        """What a pod printed, from the archive: finished pods are collected."""
+        keys = [a["s3"]["key"] for a in node["outputs"]["artifacts"] if a["name"] == "main-logs"]
+        return self.read(keys[0]).decode()
 
 
 def nodes(workflow: dict[str, Any]) -> dict[str, dict[str, Any]]:
