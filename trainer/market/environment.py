@@ -195,7 +195,7 @@ class Market:
         age = state.order_age.double()
         fall = state.equity_peak - self._equity(state, at)
         own = (
-            held / config.max_pyramid_units,
+            held * (1.0 / config.max_pyramid_units),
             _squash(gain * bp),
             side,
             _squash(away * bp),

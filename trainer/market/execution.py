@@ -68,10 +68,8 @@ def displayed(at: Quote, side: Tensor, price: Tensor) -> tuple[Tensor, Tensor]:
     buy = side > 0
     prices = torch.where(buy[:, None], at.bid_px, at.ask_px)
     sizes = torch.where(buy[:, None], at.bid_sz, at.ask_sz)
-    shown = torch.zeros_like(sizes[:, 0])
-    for level_price, level_size in zip(prices.unbind(1), sizes.unbind(1), strict=True):
-        # Missing levels repeat a price with size 0, so at most one of the equal ones adds to the sum.
-        shown = shown + torch.where(level_price == price, level_size, 0.0)
+    # A missing level repeats a price with size 0; of equal prices the largest size is the real one.
+    shown = torch.where(prices == price[:, None], sizes, 0.0).amax(1)
     last = prices[:, LEVELS - 1]
     known = at.valid & torch.where(buy, price >= last, price <= last)
     return shown, known
