@@ -42,7 +42,7 @@ def environment(container: Mapping[str, Any], pod: Path) -> dict[str, str]:
         PYTHONUNBUFFERED="1",
         PYTHONDONTWRITEBYTECODE="1",
     )
-    variables[MARK] = str(pod)
+    variables[MARK] = f"{pod}/"
     return variables
 
 

@@ -83,7 +83,8 @@ class Controller:
             if node["phase"] in ("Pending", "Running"):
                 node.update(phase="Error", message=message, finishedAt=finished)
         status.update(phase="Error", message=message, finishedAt=finished)
-        self._save(force=True)
+        self.nodes.sum_progress()
+        self.directory.write(self.workflow)
 
     def _obey(self) -> None:
         for command in self.directory.take_commands():
@@ -113,6 +114,8 @@ class Controller:
                 self.directory.write(self.workflow, durable=not only_progress)
                 break
             except InfrastructureError as error:
+                if not self.directory.workflow_json.exists():
+                    raise _Ended from error
                 # A full disk may be cleared; the pods go on meanwhile.
                 print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
                 if time.monotonic() >= give_up_at:

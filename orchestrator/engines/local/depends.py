@@ -30,6 +30,10 @@ class Dag:
         names = condition.names if condition else ()
         return list(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
 
+    def condition(self, task: str) -> Expression | None:
+        """Return what must hold for the task to run, or None when it waits for nothing."""
+        return self._conditions[task]
+
     def ancestors(self, task: str) -> list[str]:
         """Return the tasks on which this one depends, directly or not."""
         found: dict[str, None] = {}

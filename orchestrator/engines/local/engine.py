@@ -6,11 +6,9 @@ import builtins
 import contextlib
 import copy
 import os
-import secrets
 import select
 import shutil
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,13 +60,15 @@ class LocalEngine:
         self._check(submitted)
         metadata = submitted["metadata"]
         if metadata.get("name"):
-            return self._submit_named(submitted, submitted)
+            return self._submit_named(submitted)
         while True:
             named = copy.deepcopy(submitted)
-            suffix = "".join(secrets.choice(_SUFFIX) for _ in range(5))
+            suffix = "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in os.urandom(5))
             named["metadata"]["name"] = metadata["generateName"] + suffix
-            with contextlib.suppress(WorkflowExists):
-                return self._submit_named(named, submitted)
+            lock = self._create(directory := WorkflowDirectory(self.home, named["metadata"]["name"]), named)
+            if lock is not None:
+                self._start(directory, lock)
+                return directory.name
 
     def _check(self, submitted: Workflow) -> None:
         refused = unsupported(submitted)
@@ -83,21 +83,21 @@ class LocalEngine:
                 f"the Workflow is not valid: {'; '.join(problems)}", remedy="foxrun lint shows the problems"
             )
 
-    def _submit_named(self, workflow: Workflow, submitted: Workflow) -> str:
-        directory = WorkflowDirectory(self.home, workflow["metadata"]["name"])
+    def _submit_named(self, submitted: Workflow) -> str:
+        directory = WorkflowDirectory(self.home, submitted["metadata"]["name"])
         if not directory.path.exists():
-            lock = self._create(directory, workflow, submitted)
+            lock = self._create(directory, submitted)
             if lock is not None:
                 self._start(directory, lock)
                 return directory.name
         return self._attach(directory, submitted)
 
-    def _create(self, directory: WorkflowDirectory, workflow: Workflow, submitted: Workflow) -> int | None:
+    def _create(self, directory: WorkflowDirectory, submitted: Workflow) -> int | None:
         """Make a new workflow's directory, whole or not at all; return its lock, or None when somebody was first."""
-        beside = WorkflowDirectory(self.home, f"new-{secrets.token_hex(12)}")
+        beside = WorkflowDirectory(self.home, f"new-{os.urandom(12).hex()}")
         beside.path = directory.path.parent / f".{beside.name}"
-        stored = copy.deepcopy(workflow)
-        stored["metadata"].update(uid=str(uuid.uuid4()), creationTimestamp=now()[:19] + "Z")
+        stored = copy.deepcopy(submitted)
+        stored["metadata"].update(uid=_uid(), creationTimestamp=now())
         stored["metadata"].setdefault("namespace", "default")
         stored["status"] = {"phase": "Pending", "progress": "0/0", "nodes": {}}
         try:
@@ -270,7 +270,7 @@ class LocalEngine:
             lock = self._end(directory)
         try:
             uid = directory.read()["metadata"]["uid"]
-            gone = directory.path.parent / f".deleted-{secrets.token_hex(8)}"
+            gone = directory.path.parent / f".deleted-{os.urandom(8).hex()}"
             directory.path.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
             self.store.delete(uid)
@@ -320,6 +320,12 @@ class LocalEngine:
                 return
             time.sleep(_POLL_S)
         raise InfrastructureError(f"the controller of {name!r} does not take commands", remedy="see its controller.log")
+
+
+def _uid() -> str:
+    import uuid  # slow to import, and needed by submit alone
+
+    return str(uuid.uuid4())
 
 
 def _is(node: Mapping[str, Any], wanted: str) -> bool:

@@ -104,8 +104,9 @@ class Pods:
         limit = resolved.get("activeDeadlineSeconds")
         if limit is not None:
             until = min(until, timestamp(node["startedAt"]) + duration_s(limit))
+        deadline = time.monotonic() + until - time.time()  # a clock that is set must end no pod
         started = process.start(command, grace_s=self.grace_s)
-        self.running[node["id"]] = _Pod(node, resolved, pod, started, on_exit, until)
+        self.running[node["id"]] = _Pod(node, resolved, pod, started, on_exit, deadline)
 
     def _fresh_directory(self, node: Node) -> Path:
         """Return an empty directory for the node; what an earlier attempt left is kept beside it."""
@@ -160,7 +161,7 @@ class Pods:
                 self._finish(pod, ended)
         for pod in self.running.values():
             self._progress(pod)
-            if time.time() >= pod.deadline:
+            if time.monotonic() >= pod.deadline:
                 self.stop(pod.node["id"], PAST_DEADLINE)
 
     def stop(self, node_id: str, why: str) -> None:
@@ -190,6 +191,8 @@ class Pods:
                 self.nodes.version += 1
 
     def _finish(self, pod: _Pod, ended: process.Exit) -> None:
+        if ended.signal == signal.SIGKILL:
+            process.kill_leftovers(pod.directory)  # it may have been the guardian that was killed
         said = ""
         with contextlib.suppress(OSError):
             said = (

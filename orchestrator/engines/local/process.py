@@ -24,6 +24,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _STOP = b"s"
 _SWEEP_S = 5.0
+_LOOKS = 10
 MARK = "FOXRUN_POD"
 """Variable by which a pod's processes are known again when their controller is gone."""
 
@@ -229,18 +230,23 @@ def kill_leftovers(pods: Path) -> int:
 
     Grandchildren whose guardian was killed with the controller have no parent that could end them.
     """
-    killed = 0
+    total = 0
     mark = f"{MARK}={pods}/".encode()
-    for pid in _all_processes():
-        try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes()
-        except OSError:
-            continue
-        if any(variable.startswith(mark) for variable in environment.split(b"\0")):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
-    return killed
+    for _ in range(_LOOKS):
+        killed = 0
+        for pid in _all_processes():
+            try:
+                environment = Path(f"/proc/{pid}/environ").read_bytes()
+            except OSError:
+                continue
+            if any(variable.startswith(mark) for variable in environment.split(b"\0")):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+        if not killed:
+            break  # one that was just being forked is found by the next look
+        total += killed
+    return total
 
 
 def _all_processes() -> Iterator[int]:

@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from orchestrator.engines.local.values import now
 from orchestrator.errors import InfrastructureError, UsageError, WorkflowNotFound
 
 KILLED = "the local engine was killed"
-_LEGAL_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+LEGAL_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _UNFULFILLED = frozenset({"Pending", "Running"})
 
 
@@ -32,7 +31,7 @@ class WorkflowDirectory:
     """`<home>/workflows/<name>/`."""
 
     def __init__(self, home: Path, name: str) -> None:
-        if not _LEGAL_NAME.fullmatch(name):
+        if not LEGAL_NAME.fullmatch(name):
             raise UsageError(
                 f"{name!r} is not a workflow's name",
                 remedy="use at most 63 lower-case letters, digits, dashes and dots; a letter or digit at both ends",
@@ -139,7 +138,7 @@ class WorkflowDirectory:
 
     def send(self, command: dict[str, Any]) -> Path:
         """Leave a command for the controller; return the file, which is gone once the controller has taken it."""
-        path = self.commands / f"{time.time_ns():020d}-{secrets.token_hex(4)}.json"
+        path = self.commands / f"{time.time_ns():020d}-{os.urandom(4).hex()}.json"
         write_json(path, command)
         return path
 
@@ -184,7 +183,6 @@ def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("w", encoding="utf-8") as stream:
             json.dump(value, stream, ensure_ascii=False, indent=1)
             stream.write("\n")
