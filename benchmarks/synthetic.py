@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from foxrun import Leaf, RunWriter
+from foxrun import Leaf, RunWriter, jsonio
+from foxrun.files import sha256_file
 
 CHECKSUMS = 42
 METRICS = 12
@@ -103,3 +104,19 @@ def write_run(
     else:
         writer.close()
     return writer.path
+
+
+def reseal(run_directory: Path, *, rows: int | None = None) -> None:
+    """Make the manifest agree with the files as they are now: sizes, hashes, rows; files that are gone are dropped."""
+    path = run_directory / "run_manifest.json"
+    manifest = jsonio.loads(path.read_bytes())
+    kept = []
+    for entry in manifest["files"]:
+        file = run_directory / entry["name"]
+        if file.exists():
+            kept.append(entry | {"size": file.stat().st_size, "sha256": sha256_file(file)})
+    manifest["files"] = kept
+    manifest["blocks"] = {}
+    if rows is not None:
+        manifest["rows"] = rows
+    path.write_text(jsonio.pretty(manifest))
