@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator import alerts
+from orchestrator.alerts import AlertContext
 from orchestrator.compare.verdict import Verdict
 from orchestrator.outcome import outcome
 
@@ -71,9 +73,22 @@ def announce(
     if not urls:
         yield "no alert: no channel is set (FOXRUN_ALERTS, or alerts in foxrun.yaml)"
         return
-    from orchestrator import alerts
+    failed = alerts.send(verdict, urls, context=_context(verdict, workflow), quiet=())
+    yield from (str(failure) for failure in failed)
+    told = len(set(urls)) - len(failed)
+    if told:
+        yield f"alert sent to {told} of {len(set(urls))} channels: {verdict.verdict}"
 
-    failed = alerts.send(verdict, urls, {"workflow": workflow, "status": status})
-    yield from (f"alert failed: {failure}" for failure in failed)
-    if len(failed) < len(urls):
-        yield f"alert sent to {len(urls) - len(failed)} of {len(urls)} channels: {verdict.verdict}"
+
+def _context(verdict: Verdict, workflow: str) -> AlertContext:
+    """What the first run's manifest says of the code."""
+    run = verdict.runs[0] if verdict.runs else None
+    code = run.manifest.get("code") if run else None
+    branch = str(code.get("branch") or "") if isinstance(code, dict) else ""
+    return AlertContext(
+        workflow=workflow,
+        sha=run.commit if run else "",
+        branch=branch,
+        seed=run.seed if run else None,
+        mode=run.mode if run else None,
+    )

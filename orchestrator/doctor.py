@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.settings import Settings, home_directory, mask
+from orchestrator.alerts import mask
+from orchestrator.settings import Settings, home_directory
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
 FREE_BYTES_NEEDED = 1 << 30

@@ -97,7 +97,8 @@ def ended(engine: Engine, name: str, *, reports: Path) -> Ended:
     """What a completed workflow came to; its verdict is set as a label, where that is possible."""
     workflow = engine.get(name)
     verdict = judge(engine, workflow)
-    if ((workflow.get("metadata") or {}).get("labels") or {}).get(VERDICT_LABEL) != verdict.verdict:
+    # Error is no last word: such a workflow goes on when it is retried or submitted again.
+    if workflow["status"]["phase"] != "Error" and _label(workflow) != verdict.verdict:
         with contextlib.suppress(FoxrunError):
             engine.set_labels(name, {VERDICT_LABEL: verdict.verdict})
     return Ended(workflow=workflow, verdict=verdict, report=write_report(verdict, reports / f"{name}.html"))
@@ -157,5 +158,16 @@ def known_verdict(engine: Engine, workflow: Mapping[str, Any]) -> str:
     """The verdict as one word for a list: ``-`` while it runs."""
     if not is_completed(workflow):
         return "-"
-    label = (workflow["metadata"].get("labels") or {}).get(VERDICT_LABEL)
-    return str(label) if label else judge(engine, workflow).verdict
+    final = workflow["status"]["phase"] != "Error"
+    return (_label(workflow) if final else "") or judge(engine, workflow).verdict
+
+
+def _label(workflow: Mapping[str, Any]) -> str:
+    return str((workflow["metadata"].get("labels") or {}).get(VERDICT_LABEL) or "")
+
+
+def retry(engine: Engine, name: str) -> str:
+    """Run again what did not succeed; the verdict of before does not hold any more. Returns the name."""
+    if _label(engine.get(name)):
+        engine.set_labels(name, {VERDICT_LABEL: ""})
+    return engine.retry(name)

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.errors import FoxrunError
-
 
 def lint(file: Path) -> Iterator[str]:
     """Every problem of a file of Workflows; ``-`` is standard input. Yields nothing when there is none."""
@@ -32,11 +30,7 @@ def lint(file: Path) -> Iterator[str]:
             kind = document.get("kind") if isinstance(document, dict) else type(document).__name__
             yield f"{where}is a {kind}, not a Workflow"
             continue
-        constructs = list(unsupported(document))
+        constructs = unsupported(document)
         yield from (f"{where}the local engine does not have {construct}" for construct in constructs)
-        if constructs:
-            continue
-        try:
-            validate(document)
-        except FoxrunError as error:
-            yield f"{where}{error}" + (f" ({error.remedy})" if error.remedy else "")
+        if not constructs:
+            yield from (f"{where}{problem}" for problem in validate(document))

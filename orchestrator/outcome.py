@@ -72,7 +72,11 @@ def failed_parts(workflow: Mapping[str, Any]) -> list[Part]:
     ]
     # A node that never finished (the engine died under it) comes last: it hides no other.
     failed.sort(key=lambda item: (item[0].get("finishedAt") or "9999", item[0].get("startedAt") or "9999", item[1]))
-    return [_part(node) for node, _ in failed]
+    names = [str(node.get("displayName") or node.get("name") or node_id) for node, node_id in failed]
+    plain = [name.split("(")[0] for name in names]
+    # Which attempt it was is of interest only when there were several.
+    shown = [base if plain.count(base) == 1 else name for name, base in zip(names, plain, strict=True)]
+    return [_part(node, name) for (node, _), name in zip(failed, shown, strict=True)]
 
 
 def on_exit(node: Mapping[str, Any]) -> bool:
@@ -80,13 +84,13 @@ def on_exit(node: Mapping[str, Any]) -> bool:
     return ".onExit" in str(node.get("name", "")) or node.get("templateName") == "exit-handler"
 
 
-def _part(node: Mapping[str, Any]) -> Part:
-    code = (node.get("outputs") or {}).get("exitCode")
+def _part(node: Mapping[str, Any], name: str) -> Part:
+    code = str((node.get("outputs") or {}).get("exitCode"))
     message = str(node.get("message") or "")
     return Part(
-        name=str(node.get("displayName") or node.get("name") or node.get("id")),
+        name=name,
         phase=str(node["phase"]),
-        exit_code=int(code) if str(code).lstrip("-").isdigit() else None,
+        exit_code=int(code) if code.isdigit() else None,
         reason="OOMKilled" if "OOMKilled" in message else "",
         message=message,
         finished=str(node.get("finishedAt") or ""),

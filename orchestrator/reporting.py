@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator import comparison
-from orchestrator.compare import verdict as v
 from orchestrator.compare.verdict import Verdict
 from orchestrator.errors import UsageError
 from orchestrator.following import judge, write_report
@@ -46,14 +45,9 @@ def report(subjects: Sequence[str], *, settings: Settings, out: Path | None, eng
 
 
 def _of_path(path: Path) -> Verdict:
-    from foxrun.jsonio import loads
-
     file = path / "verdict.json" if path.is_dir() else path
     if file.is_file():
-        try:
-            return v.from_dict(loads(file.read_bytes(), name=str(file)))
-        except ValueError as error:
-            raise UsageError(f"{file} is no verdict: {error}", remedy="give two runs: foxrun report A B") from None
+        return comparison.read_verdict(file)
     for a, b in _PAIRS:
         if (path / a).is_dir() and (path / b).is_dir():
             return comparison.compare(path / a, path / b)

@@ -56,7 +56,9 @@ class Settings:
     )
     timeout: float = _setting(86400.0, kind="duration", unit="s", why="a leg that takes longer is stopped: a day")
     deadline: float = _setting(172800.0, kind="duration", unit="s", why="following ends after it, the workflow goes on")
-    tolerance: str = _setting("", kind="text", unit="path", why="a tolerance file; none, since bits are the bar")
+    tolerance: str = _setting(
+        "", kind="text", unit="path", why="tolerance file of a pair; none, since bits are the bar"
+    )
     alerts: tuple[str, ...] = _setting(
         (),
         kind="urls",
@@ -213,15 +215,6 @@ def home_directory(settings: Settings) -> Path:
     import platformdirs
 
     return platformdirs.user_state_path("foxrun").absolute()
-
-
-def mask(text: str) -> str:
-    """An alert URL without what must not be seen: its scheme, and nothing else.
-
-    Apprise URLs carry tokens in every part (user, host, path, query), so no part is safe to show.
-    """
-    scheme, separator, _ = text.partition("://")
-    return f"{scheme}://***" if separator and re.fullmatch(r"[A-Za-z0-9+.-]+", scheme) else "***"
 
 
 def did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:

@@ -16,6 +16,7 @@ from orchestrator.errors import UsageError, WorkflowNotFound
 from orchestrator.settings import Settings, did_you_mean, parse_value
 
 if TYPE_CHECKING:
+    from foxrun.problems import ContractError
     from orchestrator.engines.base import Engine
     from workflows.parameters import RunParameters
 
@@ -23,6 +24,7 @@ KINDS = ("train", "regression-pair")
 # `-p` of these names means the option of the same name; everything else is the trainer's.
 OPTIONS = ("seed", "mode", "steps", "eval_steps")
 SYNTHETIC = "synthetic"
+REPOSITORY = "foxrun.dev/repository"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,15 +242,18 @@ def submit(request: Request, settings: Settings, engine: Engine, *, directory: P
         # Letters and digits that are not mistaken for each other, as Kubernetes' own random suffixes.
         suffix = "".join(secrets.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))
         parameters = dataclasses.replace(parameters, name=f"{request.kind}-{parameters.sha[:7]}-{suffix}")
-    return engine.submit(workflow_of(request.kind, parameters))
+    workflow = workflow_of(request.kind, parameters)
+    # Where the local engine finds the commits; a path of this machine, so it is in no rendered Workflow.
+    workflow["metadata"]["annotations"][REPOSITORY] = str(_top(directory))
+    return engine.submit(workflow)
 
 
 def _code(request: Request, directory: Path) -> dict[str, Any]:
     """Commit, tree and branch of what runs. ContractErrors of git become UsageErrors: the user named the revision."""
     from foxrun import git
 
+    top = _top(directory)
     try:
-        top = git.top_level(directory)
         commit = git.resolve(top, request.revision)
         code: dict[str, Any] = {"sha": commit, "branch": _branch(top, request.revision, commit)}
         if request.worktree:
@@ -260,7 +265,20 @@ def _code(request: Request, directory: Path) -> dict[str, Any]:
             code |= {"against": other, "against_tree": git.commit_tree(top, other)}
         return code
     except git.GitError as error:
-        raise UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy) from None
+        raise _usage(error) from None
+
+
+def _top(directory: Path) -> Path:
+    from foxrun import git
+
+    try:
+        return git.top_level(directory)
+    except git.GitError as error:
+        raise _usage(error) from None
+
+
+def _usage(error: ContractError) -> UsageError:
+    return UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy)
 
 
 def _branch(top: Path, revision: str, commit: str) -> str:

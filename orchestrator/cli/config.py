@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import options
-from orchestrator.settings import FIELDS, Settings, home_directory, mask
+from orchestrator.settings import FIELDS, Settings, home_directory
 
 
 @click.command("config")
@@ -52,6 +52,8 @@ def command(name: str | None, fmt: str | None) -> None:
 def shown(settings: Settings, name: str) -> Any:
     """A setting as it may be seen."""
     value = getattr(settings, name)
+    from orchestrator.alerts import mask
+
     if next(f for f in FIELDS if f.name == name).metadata["secret"]:
         return [mask(item) for item in value]
     return str(home_directory(settings)) if name == "home" else _plain(value)

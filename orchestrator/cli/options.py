@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[float]):
     """Seconds, or 90s, 15m, 1h30m, 2d."""
 
     name = "duration"
@@ -67,6 +67,9 @@ def engine_of(settings: Settings) -> Engine:
     """The engine that the settings name."""
     from orchestrator.submission import open_engine
 
+    if settings.alerts:
+        # The exit handler is a process of the local engine, and has its channels from the variable, as on a cluster.
+        os.environ["FOXRUN_ALERTS"] = " ".join(settings.alerts)
     return open_engine(settings.engine, home_directory(settings))
 
 

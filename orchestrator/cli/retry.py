@@ -22,11 +22,13 @@ def command(name: str, detach: bool, deadline: float | None, fmt: str | None) ->
     foxrun retry @latest
     """
     from orchestrator.cli.follow import follow_and_print
+    from orchestrator.following import retry
     from orchestrator.submission import full_name
 
     settings = options.current(deadline=deadline)
     engine = options.engine_of(settings)
-    again = engine.retry(full_name(engine, name))
+    again = retry(engine, full_name(engine, name))
     if detach:
-        return click.echo(again)
-    return follow_and_print(engine, again, settings=settings, how="watch", fmt=fmt)
+        click.echo(again)
+        return
+    follow_and_print(engine, again, settings=settings, how="watch", fmt=fmt)

@@ -87,7 +87,8 @@ def command(
     if dry_run:
         parameters = submission.parameters_of(request, settings, there, directory=Path.cwd(), store=False)
         workflow = submission.workflow_of(request.kind, parameters)
-        return print_json(workflow) if fmt == "json" else print_yaml(workflow)
+        (print_json if fmt == "json" else print_yaml)(workflow)
+        return
     name = submission.submit(request, settings, there, directory=Path.cwd())
     if how == "detach":
         if fmt == "json":
@@ -98,10 +99,10 @@ def command(
             click.echo(name)
         if fmt is None:
             click.echo(f"follow it: foxrun watch {name}", err=True)
-        return None
+        return
     if fmt == "name":
         click.echo(name)
-    return follow_and_print(there, name, settings=settings, how=how or "watch", fmt=fmt)
+    follow_and_print(there, name, settings=settings, how=how or "watch", fmt=fmt)
 
 
 def request_of(flags: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 from orchestrator.cli.live import MARKS
 from orchestrator.cli.output import coloured
 from orchestrator.compare.verdict import Verdict
-from orchestrator.outcome import on_exit
 
 _LONGEST = 2**31
 
@@ -48,7 +47,7 @@ def nodes(workflow: Mapping[str, Any], *, wide: bool) -> Iterator[list[str]]:
     known: Mapping[str, Mapping[str, Any]] = status.get("nodes") or {}
     yield ["STEP", "TEMPLATE", "PODNAME" if wide else "PROGRESS", "DURATION", "MESSAGE"]
     roots = [i for i, node in known.items() if node.get("name") == workflow["metadata"]["name"]]
-    roots += [i for i, node in known.items() if on_exit(node)]
+    roots += [i for i, node in known.items() if str(node.get("name")) == f"{workflow['metadata']['name']}.onExit"]
     for root in roots:
         yield from _below(known, root, "", "", wide)
 
