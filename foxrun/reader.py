@@ -17,6 +17,7 @@ __all__ = ["DirectorySource", "Row", "Run", "Source", "open_run"]
 
 BLOCK = 1 << 20
 MOST_PROBLEMS = 100
+_NOTHING: Any = object()  # null is something
 _COMPRESSED = ("", ".zst", ".gz")
 _MARKS = (schema.MANIFEST, schema.DIAG, schema.LEAVES, schema.BITS, schema.SUMMARY)
 _RUN_AGAIN = "run the trainer again, or copy the run directory again"
@@ -34,7 +35,7 @@ class Run:
         self.label = source.label
         self.problems: list[Problem] = []
         self._noted: set[Problem] = set()
-        self._per_file: dict[str, int] = {}
+        self._per_file: dict[tuple[str, bool], int] = {}
         self.manifest: dict[str, Any] | None = None
         self.leaves: list[Leaf] = []
         self.summary: dict[str, Any] | None = None
@@ -50,7 +51,7 @@ class Run:
         summary = self._read_json(schema.SUMMARY)
         if isinstance(summary, dict):
             self.summary = summary
-        elif summary is not None:
+        elif summary is not _NOTHING:
             self._problem(schema.SUMMARY, 1, f"is {type(summary).__name__}, not an object", "write one JSON object")
         self._count_rows()
         if self.stored_name(schema.DIAG) is None and self.stored_name(schema.SUMMARY) is None:
@@ -146,7 +147,7 @@ class Run:
             self._problem(schema.MANIFEST, None, "missing: the run is incomplete", remedy)
             return
         manifest = self._read_json(schema.MANIFEST)
-        if manifest is None:
+        if manifest is _NOTHING:
             return
         wrong = schema.check_manifest(manifest)
         for what in wrong:
@@ -172,7 +173,7 @@ class Run:
 
     def _read_leaves(self) -> None:
         value = self._read_json(schema.LEAVES)
-        if value is None:
+        if value is _NOTHING:
             return
         items = value.get("leaves") if isinstance(value, dict) else None
         remedy = "see docs/run-contract.md; write it by foxrun.RunWriter"
@@ -213,9 +214,10 @@ class Run:
             self._problem(schema.BITS, None, f"holds {self.row_count} rows, the manifest says {rows}", _RUN_AGAIN)
 
     def _read_json(self, name: str) -> Any:
+        """The content of a JSON file, or _NOTHING where it is missing or cannot be read."""
         stored = self.stored_name(name)
         if stored is None:
-            return None
+            return _NOTHING
         try:
             with files.unpacked(self.source.open(stored), name=stored) as stream:
                 text = stream.read()
@@ -227,7 +229,7 @@ class Run:
             return jsonio.loads(text, name=stored, on_duplicate=repeated)
         except (OSError, ContractError) as error:
             self._caught(error, stored)
-            return None
+            return _NOTHING
 
     def _caught(self, error: OSError | ContractError, file: str) -> None:
         if isinstance(error, ContractError):
@@ -257,8 +259,9 @@ class Run:
         if problem in self._noted:
             return
         self._noted.add(problem)
-        count = self._per_file[problem.file] = self._per_file.get(problem.file, 0) + 1
-        if count <= MOST_PROBLEMS or (problem.fatal and not any(one.fatal for one in self.problems)):
+        kind = (problem.file, problem.fatal)
+        count = self._per_file[kind] = self._per_file.get(kind, 0) + 1
+        if count <= MOST_PROBLEMS:
             self.problems.append(problem)
         elif count == MOST_PROBLEMS + 1:
             what = f"more than {MOST_PROBLEMS} problems; the others are left out"

@@ -35,7 +35,7 @@ scalars = st.one_of(
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(values)
 def test_what_is_written_reads_back_and_is_strict_json(value: Any) -> None:
     text = jsonio.dumps(value)
