@@ -233,6 +233,13 @@ def test_an_order_deeper_than_ten_levels_keeps_its_queue() -> None:
     assert values(play(chunk, [BID, HOLD, HOLD], config()), "queue_ahead") == [5, 5, 5]
 
 
+def test_a_queue_out_of_sight_is_never_longer_than_what_is_displayed_later() -> None:
+    far = [(103.75 - 0.25 * level, 5.0) for level in range(10)]
+    shorter = ([(99.75, 2.0)], [(104.0, 4.0)])
+    chunk = book([TIGHT, (far, [(104.0, 4.0)]), shorter, shorter, shorter])
+    assert values(play(chunk, [BID, HOLD], config()), "queue_ahead") == [5, 2]
+
+
 def test_market_orders_cancel_the_resting_order() -> None:
     results = play(book([TIGHT] * 6), [BID, SELL, BID, BUY], config())
     assert values(results, "order_side") == [1, 0, 1, 0]
