@@ -86,14 +86,14 @@ def compare_with_reference(book: Book, config: MarketConfig, envs: int, steps: i
 )
 def test_it_agrees_with_a_plain_simulator(synthetic: Book, change: dict[str, float]) -> None:
     config = replace(SYNTHETIC, **change)  # type: ignore[arg-type]
-    trades = compare_with_reference(spoiled(synthetic), config, envs=12, steps=150, seed=1)
+    trades = compare_with_reference(spoiled(synthetic), config, envs=8, steps=150, seed=1)
     assert int(trades.min()) > 3
 
 
 @needs_data
 def test_it_agrees_with_a_plain_simulator_on_a_real_book() -> None:
     book = BookStream(BTC, chunk_rows=3000, device="cpu", min_rows=3000).load(2)
-    trades = compare_with_reference(book, REAL, envs=12, steps=250, seed=2)
+    trades = compare_with_reference(book, REAL, envs=8, steps=200, seed=2)
     assert int(trades.min()) > 3
 
 
