@@ -15,7 +15,8 @@ from foxrun.sources import DirectorySource, Source, SubSource
 
 __all__ = ["DirectorySource", "Row", "Run", "Source", "open_run"]
 
-BLOCK = 1 << 20
+# Two files of 142 MB: 0.07 s so, 0.21 s by 1 MiB (whose memory is mapped anew for each block); cmp: 0.12 s.
+BLOCK = 1 << 16
 MOST_PROBLEMS = 100
 _NOTHING: Any = object()  # null is something
 _COMPRESSED = ("", ".zst", ".gz")
