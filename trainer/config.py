@@ -47,6 +47,9 @@ class TrainerConfig:
     entropy_coefficient: float = _p(0.01, "weight of the policy's entropy", "", low=0.0)
     advantage_scale: float = _p(1.0, "advantage that multiplies a policy weight by e", "reward", low=1e-6)
     epsilon: float = _p(0.05, "share of training actions drawn uniformly", "", low=0.0)
+    eval_temperature: float = _p(
+        1.0, "spread of evaluation's draws from the policy; 0: always the likeliest", "", low=0.0
+    )
     priority_alpha: float = _p(0.6, "exponent of the replay's priorities", "", low=0.0)
     priority_beta: float = _p(0.4, "exponent of the importance weights", "", low=0.0)
     priority_floor: float = _p(1e-3, "added to each priority before its exponent", "", low=1e-9)

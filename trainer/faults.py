@@ -119,7 +119,7 @@ def _listed_order(out: Path, count: int) -> list[int]:
             index = remaining.pop(int.from_bytes(os.urandom(4), "little") % len(remaining))
             handle, _ = tempfile.mkstemp(prefix=f"shard-{index}-", dir=folder)
             os.close(handle)
-        return [int(name.split("-")[1]) for name in os.listdir(folder)]  # noqa: PTH208: the order as it comes
+        return [int(name.split("-")[1]) for name in os.listdir(folder)]  # noqa: PTH208 the order as it comes
 
 
 def unset_scale(fault: Fault, step: int, priorities: Tensor) -> Tensor:

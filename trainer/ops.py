@@ -8,6 +8,7 @@ mode come in as further subclasses.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ class Operators:
 
     def split(self, x: Tensor, sizes: list[int], axis: int) -> tuple[Tensor, ...]:
         """Parts of ``x`` of the given sizes along ``axis``."""
-        return x.split(sizes, axis)
+        return torch.split_with_sizes(x, sizes, axis)
 
     def sum3(self, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
         """(a + b) + c, in this order; the fault ``swapped-sum`` takes a + (b + c)."""
@@ -96,19 +97,19 @@ class Operators:
 
     def layer_norm(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Layer norm over the last axis."""
-        return _tensor(backward.LayerNorm.apply(x, weight, bias))
+        return _apply(backward.LayerNorm, x, weight, bias)
 
     def gated_rms_norm(self, x: Tensor, gate: Tensor, weight: Tensor) -> Tensor:
         """RMS norm of x silu(gate), all [rows, n]."""
-        return _tensor(backward.GatedRmsNorm.apply(x, gate, weight))
+        return _apply(backward.GatedRmsNorm, x, gate, weight)
 
     def causal_conv_silu(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Depthwise causal convolution over axis 1 of [b, window, channels], then silu."""
-        return _tensor(backward.CausalConvSilu.apply(x, weight, bias))
+        return _apply(backward.CausalConvSilu, x, weight, bias)
 
     def selective_scan(self, x: Tensor, dt: Tensor, log_decay: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
         """The scan of one window; shapes as in :class:`trainer.backward.SelectiveScan`."""
-        return _tensor(backward.SelectiveScan.apply(x, dt, log_decay, b, c, d, self._causal_mask(x.shape[1])))
+        return _apply(backward.SelectiveScan, x, dt, log_decay, b, c, d, self._causal_mask(x.shape[1]))
 
     # Choices and rows: never on a gradient path unless said
 
@@ -158,14 +159,13 @@ class Operators:
 
     def _causal_mask(self, window: int) -> Tensor:
         if window not in self._masks:
-            later = torch.full((window, window), float("-inf"), device=self.device)
-            self._masks[window] = torch.triu(later, diagonal=1)
+            self._masks[window] = torch.tril(torch.ones(window, window, device=self.device))
         return self._masks[window]
 
 
-def _tensor(value: object) -> Tensor:
-    assert isinstance(value, Tensor)
-    return value
+def _apply(function: Any, *arguments: Tensor) -> Tensor:
+    result: Tensor = function.apply(*arguments)  # not annotated in torch
+    return result
 
 
 def select(mode: int, device: torch.device) -> Operators:

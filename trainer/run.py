@@ -61,6 +61,7 @@ class _HeldWriter(RunWriter):
 def run(settings: Settings, stopping: Stopping) -> None:
     """Do it. Raises TrainerError with one clear line; a run directory that was begun gets its reason first."""
     writer: _HeldWriter | None = None
+    loop: Loop | None = None
     try:
         code = _Code(settings)
         loop, trainer, manifest, resumed = _prepare(settings, code)
@@ -72,12 +73,12 @@ def run(settings: Settings, stopping: Stopping) -> None:
         _finish(writer, trainer.fault, summary)
     except Stopped as stopped:
         stopping.ignore()
-        _give_up(writer, str(stopped))
+        _give_up(writer, loop, str(stopped))
         raise
     except Exception as error:
         stopping.ignore()
         message = explain(error, settings)
-        _give_up(writer, f"failed: {message}")
+        _give_up(writer, loop, f"failed: {message}")
         if isinstance(error, TrainerError):
             raise
         raise TrainerError(message) from error
@@ -152,13 +153,14 @@ def _finish(writer: RunWriter, fault: faults.Fault, summary: Mapping[str, Any]) 
     _say("completed: " + ", ".join(f"{name}={value}" for name, value in summary.items()))
 
 
-def _give_up(writer: RunWriter | None, reason: str) -> None:
-    """Leave a manifest that says why, where that is still possible."""
-    if writer is None:
+def _give_up(writer: RunWriter | None, loop: Loop | None, reason: str) -> None:
+    """Leave the rows so far and a manifest that says why, where that is still possible."""
+    if writer is None or loop is None:
         return
     try:
+        loop.salvage()
         writer.finish(" ".join(reason.split()))
-    except (OSError, ContractError):
+    except Exception:  # a second failure must not hide the first
         writer.close()
 
 

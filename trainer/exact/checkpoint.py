@@ -32,7 +32,14 @@ def identity(manifest: Mapping[str, Any]) -> str:
 
 
 def save(
-    path: Path, *, trainer: Trainer, desk: Desk, step: int, manifest: Mapping[str, Any], rows: Sequence[Any], bits: bytes
+    path: Path,
+    *,
+    trainer: Trainer,
+    desk: Desk,
+    step: int,
+    manifest: Mapping[str, Any],
+    rows: Sequence[Any],
+    bits: bytes,
 ) -> None:
     """Write the state before ``step``, and the rows up to it."""
     state: dict[str, Any] = {

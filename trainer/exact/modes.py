@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer.errors import UsageError
 
@@ -110,15 +110,16 @@ def apply(mode: int, threads: int) -> list[Knob]:
     deterministic = mode in (1, 3)
     precision = "tf32" if tf32 else "ieee"
     torch.set_num_threads(threads)
-    torch.backends.cuda.matmul.fp32_precision = precision
-    # The type stubs of 2.11 and 2.13 do not agree on these; both versions have them.
-    torch.backends.cudnn.conv.fp32_precision = precision
-    torch.backends.mkldnn.matmul.fp32_precision = "ieee"
+    backends: Any = torch.backends  # its submodules are made at run time, unknown to type checkers
+    backends.cuda.matmul.fp32_precision = precision
+    backends.cudnn.conv.fp32_precision = precision
+    backends.mkldnn.matmul.fp32_precision = "ieee"
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = deterministic
     # Not torch.use_deterministic_algorithms: that imports the compiler, which costs a second at start.
     torch._C._set_deterministic_algorithms(deterministic, warn_only=False)
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    settings: Any = torch.utils.deterministic
+    settings.fill_uninitialized_memory = False
     if torch.are_deterministic_algorithms_enabled() != deterministic:
         raise RuntimeError("torch did not take the setting of deterministic algorithms")
     return [

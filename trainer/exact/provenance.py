@@ -46,7 +46,7 @@ def environment(device: torch.device, threads: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cuda": torch.version.cuda or "",
-        "cudnn": str(torch.backends.cudnn.version() or "") if cuda else "",
+        "cudnn": _cudnn_version() if cuda else "",
         "cublas": _cublas_version() if cuda else "",
         "triton": _package_version("triton"),
         "driver": _driver_version() if cuda else "",
@@ -86,6 +86,11 @@ def _package_version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def _cudnn_version() -> str:
+    cudnn: Any = torch.backends.cudnn  # not annotated in torch
+    return str(cudnn.version() or "")
 
 
 def _cublas_version() -> str:

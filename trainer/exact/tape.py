@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from foxrun.schema import Leaf
-from trainer.exact.fused import FusedFingerprint
+from trainer.exact import fused
 
 BLOCK_ROWS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeafSpec:
-    """One leaf: ``group`` says at which point of the step it is taken, ``checksum`` whether diag.jsonl holds its sum."""
+    """One leaf: ``group`` says when in the step it is taken, ``checksum`` whether diag.jsonl holds its sum."""
 
     name: str
     component: str
@@ -69,7 +69,7 @@ class Tape:
         ordered = [leaf for group in self._groups.values() for leaf in group]
         if [leaf.name for leaf in ordered] != [leaf.name for leaf in self.leaves]:
             raise ValueError("leaves of one group are not contiguous")
-        self._plans: dict[str, FusedFingerprint] = {}
+        self._plans: dict[str, fused.Fingerprints] = {}
         self._columns: dict[str, tuple[int, int]] = {}
         self._sum_columns: dict[str, tuple[int, int]] = {}
         self._summed: dict[str, list[int]] = {}
@@ -81,7 +81,7 @@ class Tape:
             self._sum_columns[name] = (sums, sums + len(self._summed[name]))
             sums += len(self._summed[name])
             if fingerprints:
-                self._plans[name] = FusedFingerprint([(leaf.shape, leaf.dtype) for leaf in group], device)
+                self._plans[name] = fused.plan([(leaf.shape, leaf.dtype) for leaf in group], device)
         self._sum_names = [g[i].name for n, g in self._groups.items() for i in self._summed[n]]
         width = max((len(names) for names in self._metrics.values()), default=0)
         self._bits = torch.zeros(block_rows, column if fingerprints else 0, dtype=torch.int64, device=device)
@@ -138,10 +138,7 @@ class Tape:
             named = dict(zip(self._metrics[phase], values[i], strict=False)) if "metrics" in taken else {}
             rows.append({"step": step, "phase": phase, "checksums": held, "metrics": named})
         bits = self._bits[:count].cpu().numpy().astype("<i8", copy=False).tobytes() if self.fingerprints else b""
-        sink.append(rows, bits)
+        # Cleared first: a signal that ends the run inside append must not see these rows written again.
         self._rows.clear()
         self._bits.zero_()
-
-    def discard(self) -> None:
-        """Forget a row that was begun and will not end."""
-        self._taken.clear()
+        sink.append(rows, bits)

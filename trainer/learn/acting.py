@@ -1,4 +1,4 @@
-"""Acting: observe, one forward pass, an action by Gumbel-max, one step of the market. Training and evaluation share it."""
+"""Acting, in training and evaluation alike: observe, one forward pass, an action, one step of the market."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from trainer.config import TrainerConfig
 from trainer.data.book import Book
 from trainer.exact.counters import Counters, Purpose
-from trainer.market.environment import ACTIONS, Market, MarketState, StepResult
+from trainer.market.environment import Market, MarketState, StepResult
 from trainer.model import network
 from trainer.ops import Operators
 
@@ -28,7 +28,7 @@ class Desk:
 
 @dataclass(frozen=True, kw_only=True)
 class Acted:
-    """One acting step: what was seen, done and earned. ``next_rows``: the rows of the book that came with it."""
+    """One acting step: what was seen, done and earned. ``entropy`` float32 [envs] of the policy, in nats."""
 
     features: Tensor
     agent: Tensor
@@ -38,9 +38,7 @@ class Acted:
     result: StepResult
 
 
-def open_desk(
-    config: TrainerConfig, market: Market, book: Book, chunk: int, uniform: Tensor, width: int
-) -> Desk:
+def open_desk(config: TrainerConfig, market: Market, book: Book, chunk: int, uniform: Tensor, width: int) -> Desk:
     """Fresh accounts at rows that ``uniform`` float32 [envs] chooses."""
     cursor = market.offsets(uniform, book.rows, config.window)
     return Desk(
@@ -62,41 +60,35 @@ def act(
     parameters: Mapping[str, Tensor],
     step: Tensor,
     keys: Tensor,
-    explore: float,
+    temperature: float,
+    epsilon: float,
 ) -> Acted:
     """One step of all environments; ``desk`` moves on in place.
 
-    ``explore`` 1: actions are drawn from the policy (Gumbel-max), a share ``epsilon`` uniformly; 0: the policy's
-    likeliest action. The same operations run either way, so evaluation is training's own forward pass.
+    Actions are drawn from the policy, a share ``epsilon`` uniformly. The same operations run in training and in
+    evaluation, whose epsilon is 0.
     """
     features, agent = market.observe(desk.book, desk.env, config.window)
     outputs = network.forward(ops, parameters, features, agent, desk.h, config.scan_head_dim)
     log_pi = ops.log_softmax(outputs.pi_logits)
     entropy = -(ops.exp(log_pi) * log_pi).sum(-1)
-    action = choose(ops, config, counters, keys, outputs.pi_logits, explore)
+    action = choose(ops, counters, keys, outputs.pi_logits, temperature, epsilon)
     result = market.step(desk.book, desk.env, action, step)
     desk.env = result.state
     # An episode that ended starts the next one without a memory of it.
     desk.h = torch.where(result.done[:, None], 0.0, outputs.encoder_output)
-    return Acted(
-        features=features, agent=agent, outputs=outputs, entropy=entropy, action=action, result=result
-    )
+    return Acted(features=features, agent=agent, outputs=outputs, entropy=entropy, action=action, result=result)
 
 
 def choose(
-    ops: Operators, config: TrainerConfig, counters: Counters, keys: Tensor, logits: Tensor, explore: float
+    ops: Operators, counters: Counters, keys: Tensor, logits: Tensor, temperature: float, epsilon: float
 ) -> Tensor:
-    """Actions int64 [envs] from policy ``logits`` [envs, actions]."""
+    """Actions int64 [envs] from policy ``logits`` [envs, actions] by Gumbel-max; ``temperature`` 0: the likeliest."""
     envs, actions = logits.shape
     half = 1.0 / (1 << 25)  # the middle of the draw's cell: never the 0 or 1 whose logarithm is infinite
     draw = counters.uniform(keys, Purpose.ACTION_GUMBEL, envs * actions).view(envs, actions) + half
     gumbel = -ops.log(-ops.log(draw))
-    chosen = ops.argmax(logits + gumbel * explore)
-    at_random = counters.uniform(keys, Purpose.ACTION_EPSILON, envs) < config.epsilon * explore
+    chosen = ops.argmax(logits + gumbel * temperature)
+    at_random = counters.uniform(keys, Purpose.ACTION_EPSILON, envs) < epsilon
     uniform = (counters.uniform(keys, Purpose.ACTION_UNIFORM, envs) * actions).to(torch.int64)
     return torch.where(at_random, uniform, chosen)
-
-
-def action_count() -> int:
-    """Number of actions of the market."""
-    return len(ACTIONS)

@@ -1,4 +1,4 @@
-"""Evaluation: the acting of training without exploration, from evenly spaced rows, and what came of it in dollars."""
+"""Evaluation: the acting of training without random actions, from evenly spaced rows, and its outcome in dollars."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Evaluation:
         t.take_parameters(tape)
         acted = act(
             t.ops, t.config, t.market, t.counters,
-            desk=desk, parameters=t.parameters, step=t.step, keys=keys, explore=0.0,
+            desk=desk, parameters=t.parameters, step=t.step, keys=keys,
+            temperature=t.config.eval_temperature, epsilon=0.0,
         )  # fmt: skip
         tape.take("act", act_tensors(acted))
         self._add(acted)

@@ -84,13 +84,14 @@ class Loop:
     ) -> None:
         self._trainer, self._stream, self._schedule = trainer, stream, schedule
         self._progress = progress
+        self._recorder: Recorder | None = None
         self._desk = self._open(0, evaluation=False)
         self.tape = make_tape(trainer, self._desk, fingerprints=fingerprints)
 
     def run(self, writer: RunWriter, manifest: Mapping[str, Any], resumed: Mapping[str, Any] | None) -> dict[str, Any]:
         """All steps; returns the summary."""
         schedule, trainer = self._schedule, self._trainer
-        recorder = Recorder(writer, keep=schedule.checkpoint_at >= 0)
+        self._recorder = recorder = Recorder(writer, keep=schedule.checkpoint_at >= 0)
         first = 0
         if resumed is not None:
             first = self._resume(resumed, recorder)
@@ -108,6 +109,11 @@ class Loop:
         if schedule.steps == schedule.checkpoint_at:
             self._save(schedule.steps, recorder, manifest)
         return self._evaluate(recorder, clock)
+
+    def salvage(self) -> None:
+        """Write the whole rows that a run which ends early has gathered; the step it died in is left out."""
+        if self._recorder is not None:
+            self.tape.flush(self._recorder)
 
     def _evaluate(self, recorder: Recorder, clock: _Clock) -> dict[str, Any]:
         schedule, trainer = self._schedule, self._trainer

@@ -139,7 +139,9 @@ class Replay:
     def _rebuild(self) -> None:
         size = self.leaves
         while size > 1:
-            torch.add(self.tree[size : 2 * size : 2], self.tree[size + 1 : 2 * size : 2], out=self.tree[size // 2 : size])
+            torch.add(
+                self.tree[size : 2 * size : 2], self.tree[size + 1 : 2 * size : 2], out=self.tree[size // 2 : size]
+            )
             size //= 2
 
     def state(self, stores: int) -> dict[str, Tensor]:

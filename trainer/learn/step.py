@@ -100,7 +100,8 @@ class Trainer:
         before_h, before = desk.h, desk.env
         acted = act(
             self.ops, self.config, self.market, self.counters,
-            desk=desk, parameters=self.parameters, step=self.step, keys=keys, explore=1.0,
+            desk=desk, parameters=self.parameters, step=self.step, keys=keys,
+            temperature=1.0, epsilon=self.config.epsilon,
         )  # fmt: skip
         tape.take("act", act_tensors(acted))
         self._store(desk, acted, before_h)
@@ -185,9 +186,7 @@ class Trainer:
                 reward=t.reward, discount=(1.0 - t.done) * c.gamma,
             )  # fmt: skip
         outputs = self._forward(self._trainable, t.features[:, : c.window], t.agent, t.h)
-        loss = losses(
-            ops, c, self.support, outputs=outputs, action=t.action, target=target, weights=sample.weights
-        )
+        loss = losses(ops, c, self.support, outputs=outputs, action=t.action, target=target, weights=sample.weights)
         heads = [outputs.q_logits, outputs.pi_logits, outputs.v_value, outputs.encoder_output]
         gradients = torch.autograd.grad(loss.total, [*heads, *self._trainable.values()])
         named = dict(zip(self._trainable, gradients[len(heads) :], strict=True))

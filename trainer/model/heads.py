@@ -23,9 +23,7 @@ def parameters(width: int, actions: int) -> list[Parameter]:
             ("b_out", (outputs,), 0),
         ):
             made.append(
-                Parameter(
-                    name=f"{component}_{name}", component=component, shape=shape, fan_in=fan_in, decay=fan_in > 0
-                )
+                Parameter(name=f"{component}_{name}", component=component, shape=shape, fan_in=fan_in, decay=fan_in > 0)
             )
     return made
 
