@@ -15,7 +15,8 @@ from tests.contract.runs import write_run
 NAMES = ("bits.u64", "diag.jsonl", "eval_summary.json", "leaves.json", "run_manifest.json", "timing.jsonl")
 CHUNKS = [
     b"", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"{", b"}", b"[", b'"', b"null", b"NaN", b"-0",
-    b"1e999", b"{}", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18", b"9" * 5000, b"[" * 1000, b'"\\ud83d"', b",", b"../x",
+    b"1e999", b"{}", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18", b"9" * 5000, b"[" * 1000,
+    b'"\\ud83d"', b",", b"../x",
 ]  # fmt: skip
 
 
