@@ -24,7 +24,7 @@ from orchestrator.engines.local.scope import (
 )
 from orchestrator.engines.local.steps import StepsRunner
 from orchestrator.engines.local.substitution import Scope, substitute
-from orchestrator.engines.local.values import duration_s, now, timestamp
+from orchestrator.engines.local.values import duration_s, now, text_of, timestamp
 
 STOPPED = "Stopped with strategy 'Stop'"
 PAST_WORKFLOW_DEADLINE = "Step exceeded its deadline"
@@ -84,7 +84,10 @@ class Reconciler:
         return True
 
     def _own_arguments(self, scope: Scope) -> Arguments:
-        return given_arguments(self.spec.get("arguments", {}), scope, {})
+        arguments = self.spec.get("arguments", {})
+        _, artifacts = given_arguments({"artifacts": arguments.get("artifacts")}, scope, {})
+        # The workflow's own parameters are data from outside: braces in them are braces.
+        return {p["name"]: text_of(p["value"]) for p in arguments.get("parameters", [])}, artifacts
 
     def _exit_handler(self, root: Node, scope: Scope) -> Node:
         phase = root["phase"] if root["phase"] in UNSUCCESSFUL else "Succeeded"
