@@ -10,10 +10,14 @@ from typing import Any
 
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
+LONG = 24  # more characters than a number or a fingerprint has
 VALUE_LENGTH = 400  # characters of one value; a longer one is cut in the middle, and says so
 
 # A command in backquotes needs no guessing. A bare one ends before punctuation or one of these words.
-_WORDS = "and|to|or|then|if|for|from|shows?|says?|tries|compares?|prints?|gives?|lists?|goes|continues?|does|is|with a"
+_WORDS = (
+    "and|to|or|then|if|for|from|shows?|says?|tells?|tries|compares?|prints?|gives?|lists?|goes|continues?|"
+    "does|is|with a"
+)
 _BARE = rf"(?:foxrun|git|make|python) [^\n;`]+?(?=\s*$|[,.:)]?\s+(?:{_WORDS})\b|[;,:)](?:\s|$)|\.(?:\s|$)|\s\()"
 _COMMAND = re.compile(rf"`([^`\n]+)`|(?<![\w/.-])({_BARE})")
 
@@ -109,14 +113,30 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def common(a: str, b: str) -> tuple[str, str, str]:
-    """Two texts as what they share at the start, and each one's rest. Equal texts share all; unlike ones nothing."""
+def sentence_case(text: str) -> str:
+    """A message with a capital first letter, unless its first word is a name (``leg-a``, ``bits.u64``)."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,;:]", text) else text
+
+
+def common(a: str, b: str) -> tuple[str, str, str, str]:
+    """Two texts as what they share at the start, each one's own, and, of long ones, what they share at the end.
+
+    Equal texts share all at the start. Numbers are short, and digits that agree at their end mean nothing.
+    """
     shared = 0
     for left, right in zip(a, b, strict=False):
         if left != right:
             break
         shared += 1
-    return a[:shared], a[shared:], b[shared:]
+    rest_a, rest_b = a[shared:], b[shared:]
+    end = 0
+    if min(len(rest_a), len(rest_b)) > LONG:
+        for left, right in zip(reversed(rest_a), reversed(rest_b), strict=False):
+            if left != right:
+                break
+            end += 1
+    cut_a, cut_b = len(rest_a) - end, len(rest_b) - end
+    return a[:shared], rest_a[:cut_a], rest_b[:cut_b], rest_a[cut_a:]
 
 
 def pieces(sentence: str) -> list[Piece]:

@@ -60,12 +60,13 @@ _UNPRINTABLE = re.compile(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two values under one label. ``same`` is their shared start, ``a`` and ``b`` what follows it."""
+    """Two values under one label: their shared start ``same``, what is each one's own, their shared ``end``."""
 
     label: str
     same: str
     a: str
     b: str
+    end: str = ""
     delta: str = ""
     note: str = ""
     kind: str = ""
@@ -112,6 +113,7 @@ def _page(verdict: Verdict) -> dict[str, Any]:
         "pnl": _pnl(verdict.outcome),
         "component": _component(verdict),
         "divergence": _divergence(verdict),
+        "message": fmt.sentence_case(verdict.message),
         "short_leaf": fmt.cut(verdict.first_divergence.leaf, 60) if verdict.first_divergence else "",
         "leaves": leaves[:LEAVES_OPEN],
         "more_leaves": leaves[LEAVES_OPEN:],
@@ -144,8 +146,8 @@ def _sides(verdict: Verdict) -> tuple[RunSummary | None, RunSummary | None]:
 
 
 def _pair(label: str, a: str, b: str, **more: str) -> Pair:
-    same, rest_a, rest_b = fmt.common(a, b)
-    return Pair(fmt.cut(label, LABEL_LENGTH), same, rest_a, rest_b, **more)
+    same, own_a, own_b, end = fmt.common(a, b)
+    return Pair(fmt.cut(label, LABEL_LENGTH), same, own_a, own_b, end, **more)
 
 
 def _shared_facts(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
@@ -182,7 +184,9 @@ def _leaf(leaf: PartedLeaf) -> Pair:
     ulp = f"{fmt.short(leaf.ulp)} ulp" if leaf.ulp is not None else ""
     fingerprints = leaf.fingerprint_a is not None and leaf.fingerprint_b is not None
     if fingerprints and (leaf.checksum_a is None or leaf.checksum_b is None or a == b):
-        return _pair(leaf.name, leaf.fingerprint_a or "", leaf.fingerprint_b or "", delta="bits", note=about, kind=ulp)
+        # Digits that two hashes share are chance, so none are set apart.
+        hashes = ("", leaf.fingerprint_a or "", leaf.fingerprint_b or "")
+        return Pair(fmt.cut(leaf.name, LABEL_LENGTH), *hashes, delta="bits", note=about, kind=ulp)
     return _pair(leaf.name, a, b, delta=fmt.signed(leaf.delta), note=about, kind=ulp)
 
 
@@ -223,10 +227,13 @@ def _agreed(verdict: Verdict) -> list[tuple[str, str]]:
     agreed = verdict.agreed
     if agreed is None:
         return []
-    out = [("rows", f"{agreed.rows:,}")]
+    total = max((run.rows for run in verdict.runs), default=0)
+    out = [
+        ("rows that agree throughout", f"{agreed.rows:,} of {total:,}" if total >= agreed.rows else f"{agreed.rows:,}")
+    ]
     if agreed.leaves:
         out.append(("leaves in each row", f"{agreed.leaves:,}"))
-        out.append(("fingerprints that agree", f"{agreed.values:,} of {agreed.rows * agreed.leaves:,}"))
+        out.append(("fingerprints that agree", f"{agreed.values:,}"))
     if agreed.metrics:
         out.append(("metric values that agree", f"{agreed.metrics:,}"))
     return out

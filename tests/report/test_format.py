@@ -65,9 +65,17 @@ def test_per_cent(amount: float | None, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
-    [("abc", "abd", ("ab", "c", "d")), ("x", "y", ("", "x", "y")), ("1", "10", ("1", "", "0")), ("", "", ("", "", ""))],
+    [
+        ("abc", "abd", ("ab", "c", "d", "")),
+        ("x", "y", ("", "x", "y", "")),
+        ("1", "10", ("1", "", "0", "")),
+        ("", "", ("", "", "", "")),
+        ("1.250", "1.350", ("1.", "250", "350", "")),
+        (f"run/a/{'x' * 30}", f"run/bb/{'x' * 30}", ("run/", "a", "bb", "/" + "x" * 30)),
+        ("z" * 60, "z" * 59, ("z" * 59, "z", "", "")),
+    ],
 )
-def test_two_values_part_at_their_first_different_character(a: str, b: str, expected: tuple[str, str, str]) -> None:
+def test_two_values_are_parted_into_what_they_share(a: str, b: str, expected: tuple[str, ...]) -> None:
     assert fmt.common(a, b) == expected
 
 
@@ -82,6 +90,7 @@ def test_two_values_part_at_their_first_different_character(a: str, b: str, expe
         ("docs/run-contract.md says what a trainer writes", []),
         ("read /var/foxrun/main.log", []),
         ("see foxrun doctor.", ["foxrun doctor"]),
+        ("foxrun check tells whether the trainer parts from itself", ["foxrun check"]),
         ("foxrun compare a.jsonl b.jsonl --rtol 1e-5", ["foxrun compare a.jsonl b.jsonl --rtol 1e-5"]),
         ("", []),
     ],
@@ -90,3 +99,17 @@ def test_commands_are_found_in_a_sentence(sentence: str, commands: list[str]) ->
     pieces = fmt.pieces(sentence)
     assert [piece.text for piece in pieces if piece.command] == commands
     assert "".join(piece.text for piece in pieces) == sentence.replace("`", "")
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("the runs part", "The runs part"),
+        ("leg-a: exit 1", "leg-a: exit 1"),
+        ("bits.u64 is cut", "bits.u64 is cut"),
+        ("2 rows", "2 rows"),
+        ("", ""),
+    ],
+)
+def test_a_message_begins_with_a_capital_unless_with_a_name(message: str, expected: str) -> None:
+    assert fmt.sentence_case(message) == expected

@@ -295,3 +295,11 @@ def test_text_has_a_contrast_of_at_least_4_5_in_both_schemes() -> None:
             pairs += [(base[text], back) for text in ("text", "muted", "a", "b")]
         low = {pair: round(_contrast(*pair), 2) for pair in pairs if _contrast(*pair) < 4.5}
         assert low == {}
+
+
+def test_what_agreed_is_counted() -> None:
+    text = Page(render(samples.drift()).replace("</dt>", " </dt>").replace("</dd>", " </dd>")).text
+    assert (
+        "What agreed rows that agree throughout 2 of 2,501 leaves in each row 711 fingerprints that agree 173,331 "
+        "metric values that agree 25,010"
+    ) in text
