@@ -1,4 +1,4 @@
-"""A first guess at why the twins of a gate parted, from the leaf that parts first. Pure; a guess, and called one."""
+"""Why the twins of a gate parted, in words: what a single difference means, and a guess from the leaf. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,23 @@ UNSET_MEMORY = (
     "memory is read before it is set (the twins fill fresh memory with different bytes): look for empty tensors "
     "that are not written whole"
 )
+HOSTILE_TWIN_ALONE = (
+    "only the hostile twin failed, so it may be what it differs in: the order of sets and listings, or memory that "
+    "is read before it is set"
+)
+BY_ITSELF = (
+    "the twins part even when nothing differs that can be set: a generator without a seed (or seeded by the clock), "
+    "or an order that threads or atomics decide"
+)
+BY_HOSTILITY = {
+    "hash-seed": "the order of a set of strings, or of hash(): sort before iterating (PYTHONHASHSEED decides it)",
+    "clock": "the clock: a seed or a value is taken from the time; take it from --seed",
+    "directories": "a path: the output, temporary or cache directory decides a value, or a cache an algorithm",
+    "listing-order": "a directory listing taken as it comes: sort it",
+    "environment-order": "the order of the environment's variables: sort it",
+    "allocator": "addresses or alignment of memory: id() decides an order, or a kernel chooses by alignment",
+    "memory": UNSET_MEMORY,
+}
 SAMPLING = "the sampling of the replay: a generator without a seed, seeded by the clock, or shared"
 ACTING = "random draws of acting: a generator without a seed or seeded by the clock, or the order of a set or a listing"
 DATA = "the data or its order: a listing taken as it comes, the order of a set of strings, or a start by the clock"
@@ -26,7 +43,7 @@ _POISONED_RATIO = 1e6
 
 _BY_KIND = {"weight": REDUCTION, "moment": OPTIMISER, "gradient": REDUCTION, "activation": FORWARD, "state": CARRIED}
 _BY_PREFIX = (
-    ("replay", SAMPLING),
+    ("replay_sample", SAMPLING),
     ("action_rng", ACTING),
     ("act_", ACTING),
     ("env_", DATA),
@@ -35,10 +52,8 @@ _BY_PREFIX = (
 )
 
 
-def likely_cause(verdict: Verdict | None) -> str:
-    """One clause that says what to look for first; None stands for a hostile twin that failed alone."""
-    if verdict is None:
-        return UNSET_MEMORY
+def likely_cause(verdict: Verdict) -> str:
+    """One clause that says what to look for first, from the leaf that parts first: a guess."""
     if any(_poisoned(leaf) for leaf in verdict.parted):
         return UNSET_MEMORY
     if not verdict.parted:

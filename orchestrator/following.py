@@ -6,6 +6,7 @@ Following never owns the workflow: an interrupt or a deadline ends the watching 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +52,20 @@ def views(workflow: Mapping[str, Any]) -> list[NodeView]:
     pods.sort(
         key=lambda item: (on_exit(item[1]), str(item[1].get("startedAt") or "9999"), str(item[1].get("displayName")))
     )
-    return [_view(node_id, node) for node_id, node in pods]
+    bases = [str(node.get("displayName")).split("(")[0] for _, node in pods]
+    # Which attempt it is is of interest only when there are several.
+    return [
+        _view(node_id, node, base if bases.count(base) == 1 else str(node.get("displayName")))
+        for (node_id, node), base in zip(pods, bases, strict=True)
+    ]
 
 
-def _view(node_id: str, node: Mapping[str, Any]) -> NodeView:
+def _view(node_id: str, node: Mapping[str, Any], name: str) -> NodeView:
     done, _, of = str(node.get("progress") or "").partition("/")
-    counted = done.isdigit() and of.isdigit()
+    counted = done.isdigit() and of.isdigit() and int(of) > 1  # 1 is the node itself, which counts no steps
     return NodeView(
         id=node_id,
-        name="alert" if on_exit(node) else str(node.get("displayName") or node_id),
+        name="alert" if on_exit(node) else name,
         phase=str(node.get("phase") or "Pending"),
         done=int(done) if counted else 0,
         of=int(of) if counted else 0,
@@ -106,7 +112,15 @@ def ended(engine: Engine, name: str, *, reports: Path) -> Ended:
 
 def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
     """The verdict of a completed workflow, from its status and from what its parts wrote."""
-    return outcome(workflow, written_verdicts(engine, workflow))
+    verdict = outcome(workflow, written_verdicts(engine, workflow))
+    if verdict.subject != "pair":
+        return verdict
+    # Compare saw copies of its own; what a person can look at, and compare again, are the legs' artifacts.
+    runs = [
+        dataclasses.replace(run, label=str(_artifact(engine, workflow, f"leg-{run.leg}", "run") or run.label))
+        for run in verdict.runs
+    ]
+    return dataclasses.replace(verdict, runs=runs)
 
 
 def written_verdicts(engine: Engine, workflow: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +163,7 @@ def _artifact(engine: Engine, workflow: Mapping[str, Any], role: str, artifact: 
                 file = engine.artifact(name, view.id, artifact)
             except FoxrunError:
                 continue
-            if file.is_file():
+            if file.exists():
                 return file
     return None
 

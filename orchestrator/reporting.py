@@ -10,9 +10,9 @@ from orchestrator import comparison
 from orchestrator.compare.verdict import Verdict
 from orchestrator.errors import UsageError
 from orchestrator.following import judge, write_report
+from orchestrator.lookup import full_name
 from orchestrator.outcome import is_completed
 from orchestrator.settings import Settings, home_directory
-from orchestrator.submission import full_name
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import secrets
-import shlex
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.errors import UsageError, WorkflowNotFound
-from orchestrator.settings import Settings, did_you_mean, parse_value
+from orchestrator.errors import UsageError
+from orchestrator.settings import Settings
+from orchestrator.training import OPTIONS, command_of, training_of
 
 if TYPE_CHECKING:
     from foxrun.problems import ContractError
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from workflows.parameters import RunParameters
 
 KINDS = ("train", "regression-pair")
-# `-p` of these names means the option of the same name; everything else is the trainer's.
-OPTIONS = ("seed", "mode", "steps", "eval_steps")
-SYNTHETIC = "synthetic"
 REPOSITORY = "foxrun.dev/repository"
 
 
@@ -51,18 +46,6 @@ class Request:
     timeout_s: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """The trainer's part of a request, once ``-p``, the parameter file, options and settings are put together."""
-
-    seed: int
-    mode: int
-    steps: int
-    eval_steps: int
-    parameters: dict[str, str]
-    data: Path | None
-
-
 def open_engine(name: str, home: Path) -> Engine:
     """The engine of that name, its state below ``home``."""
     if name != "local":
@@ -74,94 +57,6 @@ def open_engine(name: str, home: Path) -> Engine:
     from orchestrator.engines.local import LocalEngine
 
     return LocalEngine(home)
-
-
-def training_of(
-    settings: Settings,
-    *,
-    parameters: Sequence[str] = (),
-    parameter_file: Path | None = None,
-    **given: int | None,
-) -> Training:
-    """Put the trainer's parameters together: options win over ``-p``, ``-p`` over the file, the file over settings.
-
-    Raises:
-        UsageError: a value that cannot be, an option that contradicts ``-p``, a file that cannot be read.
-    """
-    merged = read_parameter_file(parameter_file) if parameter_file else {}
-    merged |= _pairs(parameters)
-    values: dict[str, Any] = {name: getattr(settings, name) for name in OPTIONS}
-    for name in OPTIONS:
-        for spelling in {name, name.replace("_", "-")} & merged.keys():
-            values[name] = parse_value(name, merged.pop(spelling), f"-p {spelling}")
-            if given.get(name) not in (None, values[name]):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} {given[name]} and -p {spelling}={values[name]} contradict each other",
-                    remedy="give one of them",
-                )
-        if given.get(name) is not None:
-            values[name] = given[name]
-    if values["steps"] < 1:
-        raise UsageError("--steps 0: a run of no steps proves nothing", remedy="give 1 step or more")
-    for key, value in merged.items():
-        if "{{" in value or "{{" in key:
-            raise UsageError(
-                f"-p {key}: a value that contains '{{{{' cannot be passed: Argo takes it for a template tag",
-                remedy="put a space between the braces, or pass the value in a file by -p data=FILE",
-            )
-    data = _data_file(merged.pop("data", SYNTHETIC))
-    return Training(parameters=merged, data=data, **values)
-
-
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise UsageError(f"-p {text!r} is not KEY=VALUE", remedy="for example: -p envs=16")
-        if key in found and found[key] != value:
-            raise UsageError(f"-p {key} is given twice, with different values", remedy="give it once")
-        found[key] = value
-    return found
-
-
-def read_parameter_file(file: Path) -> dict[str, str]:
-    """Parameters from a YAML or JSON object: scalars as written, anything nested as JSON. Raises UsageError."""
-    import yaml
-
-    try:
-        root = yaml.compose(file.read_text("utf-8-sig"), Loader=yaml.SafeLoader)
-        if not isinstance(root, yaml.MappingNode):
-            raise UsageError(f"{file} must hold an object of parameters", remedy="for example: envs: 16")
-        found: dict[str, str] = {}
-        for key, value in root.value:
-            name = str(key.value)
-            if name in found:
-                raise UsageError(f"{file}, line {key.start_mark.line + 1}: {name!r} is there twice", remedy="keep one")
-            # As written: 1e-3 must stay 1e-3, and 010 must not become 8.
-            found[name] = value.value if isinstance(value, yaml.ScalarNode) else _as_json(value)
-        return found
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy="check the path") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{file} is neither YAML nor JSON: {' '.join(str(error).split())}", remedy="mend it") from None
-
-
-def _as_json(node: Any) -> str:
-    import yaml
-
-    return json.dumps(yaml.safe_load(yaml.serialize(node, Dumper=yaml.SafeDumper)), ensure_ascii=False)
-
-
-def _data_file(value: str) -> Path | None:
-    if value == SYNTHETIC:
-        return None
-    file = Path(value).expanduser()
-    if not file.is_file():
-        what = "is a directory" if file.is_dir() else "is not there"
-        near = did_you_mean(file.name, [p.name for p in file.parent.iterdir()]) if file.parent.is_dir() else ""
-        raise UsageError(f"-p data={value}: the file {what}{near}", remedy="give a file, or -p data=synthetic")
-    return file
 
 
 def parameters_of(
@@ -331,62 +226,5 @@ def tolerance_text(file: Path) -> str:
     return json.dumps(loaded, sort_keys=True)
 
 
-def command_of(text: str) -> tuple[str, ...]:
-    """A command line as words, as a shell would part them. Raises UsageError."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"the trainer's command {text!r} cannot be read: {error}", remedy="close the quote") from None
-    if not words:
-        raise UsageError("the trainer's command is empty", remedy='for example: --trainer "python -m trainer"')
-    return tuple(words)
-
-
 def _seconds(value: float) -> int:
     return max(1, round(value))
-
-
-def full_name(engine: Engine, text: str) -> str:
-    """The workflow that a person means: the name itself, ``@latest``, or the only one that begins like this.
-
-    Raises:
-        WorkflowNotFound: none, with the nearest name; UsageError: several.
-    """
-    from workflows.names import workflow_name
-
-    names = [str(item["metadata"]["name"]) for item in newest_first(engine.list({}))]
-    if text == "@latest" and names:
-        return names[0]
-    for exact in (text, workflow_name(text) if text else text):
-        if exact in names:
-            return exact
-    starting = [name for name in names if name.startswith(text)] if text else []
-    if len(starting) == 1:
-        return starting[0]
-    if starting:
-        raise UsageError(f"{text!r} begins {len(starting)} names: {', '.join(starting[:5])}", remedy="give more of it")
-    raise WorkflowNotFound(f"there is no workflow {text!r}{did_you_mean(text, names)}", remedy="foxrun list shows all")
-
-
-def node_of(engine: Engine, name: str, text: str) -> str:
-    """A part of a workflow by its name or id. Raises UsageError with the names that there are."""
-    nodes = (engine.get(name).get("status") or {}).get("nodes") or {}
-    known = sorted({str(node.get("displayName")) for node in nodes.values() if node.get("type") == "Pod"})
-    if text not in known and text not in nodes:
-        there = f"; it has {', '.join(known)}" if known else "; none has started yet"
-        raise UsageError(f"workflow {name} has no part {text!r}{there}", remedy=f"foxrun get {name}")
-    return text
-
-
-def newest_first(workflows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Workflows by the time of their creation, then by name."""
-    return sorted(
-        workflows,
-        key=lambda w: (str(w["metadata"].get("creationTimestamp") or ""), str(w["metadata"].get("name") or "")),
-        reverse=True,
-    )
-
-
-def is_name(text: str) -> bool:
-    """Whether a word looks like the name of a workflow and not like a path."""
-    return bool(re.fullmatch(r"@latest|[A-Za-z0-9][A-Za-z0-9._-]*", text)) and not Path(text).exists()

@@ -97,7 +97,7 @@ class Twin:
     def message(self) -> str:
         """Why it failed, in one line: what it wrote for its node, else the last line of its log."""
         text = self._message.strip()
-        if not text:
+        if not text and (self.exit_code or 0) <= 128:  # one that was killed had no time to say why
             tail = self._log.read_bytes()[-8192:].decode(errors="replace").splitlines()
             text = next((entry for entry in reversed(tail) if entry.strip()), "")
         return " ".join(text.split())[:_MESSAGE_CHARACTERS]

@@ -49,13 +49,16 @@ from orchestrator.settings import Settings, home_directory
     metavar="NAME=PATH",
     help="Write verdict, step, leaf or pnl-difference to a file.",
 )
+@click.option(
+    "--explain/--no-explain", default=True, help="When they part, find which difference it takes.  [default: yes]"
+)
 @click.option("--log", is_flag=True, help="Show what the twins write.")
 @options.output("json", help="Print the verdict so.")
 @click.argument("trainer", nargs=-1, type=click.UNPROCESSED)
 def command(
     revision: str | None, steps: int | None, parameters_json: str | None, data: Path | None, out: Path | None,
     timeout: float | None, only: tuple[str, ...], verdict_file: Path | None, report_file: Path | None,
-    writes: tuple[str, ...], log: bool, fmt: str | None, trainer: tuple[str, ...], **flags: Any,
+    writes: tuple[str, ...], explain: bool, log: bool, fmt: str | None, trainer: tuple[str, ...], **flags: Any,
 ) -> None:  # fmt: skip
     """The gate alone, here: run the trainer twice, the second time hostile, and compare every bit.
 
@@ -68,7 +71,8 @@ def command(
     """
     from orchestrator import gate
     from orchestrator.cli import output
-    from orchestrator.submission import command_of, training_of
+    from orchestrator.training import command_of, training_of
+    from orchestrator.twin_run import GateRequest
 
     if isinstance(flags.get("parameter_file"), Path) and parameters_json is not None:
         raise click.UsageError("--parameters and --parameter-file exclude each other")
@@ -77,7 +81,7 @@ def command(
     training = training_of(
         settings, parameters=given, parameter_file=flags["parameter_file"], seed=flags["seed"], mode=flags["mode"]
     )
-    request = gate.GateRequest(
+    request = GateRequest(
         trainer=trainer or command_of(settings.trainer),
         out=out or _new_directory(settings),
         seed=training.seed,
@@ -89,7 +93,7 @@ def command(
         hostilities=gate.hostilities(only),
     )
     with _code(revision, settings) as (directory, variables), _listener(log) as listener:
-        verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory)
+        verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory, explain=explain)
     gate.write_termination_log(verdict, os.environ)
     output.write_results(verdict, verdict_file=verdict_file, report_file=report_file, writes=writes)
     output.print_verdict(verdict, fmt=fmt, report=report_file, out=str(request.out))
@@ -139,10 +143,13 @@ def _listener(log: bool) -> Iterator[Any]:
     """Progress of both twins on stderr, or their lines."""
     from orchestrator.cli import live
     from orchestrator.following import NodeView
-    from orchestrator.gate import TWINS, Listener
+    from orchestrator.twin_run import TWINS, Listener
+
+    def stage(text: str) -> None:
+        click.echo(text, err=True)
 
     if log:
-        yield Listener(line=lambda twin, text: click.echo(f"{twin}: {text}", err=True))
+        yield Listener(line=lambda twin, text: click.echo(f"{twin}: {text}", err=True), stage=stage)
         return
     state: dict[str, tuple[int, int]] = {}
     with live.screen() as shown:
@@ -157,4 +164,4 @@ def _listener(log: bool) -> Iterator[Any]:
                 ]
             )
 
-        yield Listener(progress=progress)
+        yield Listener(progress=progress, stage=stage)

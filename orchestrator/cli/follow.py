@@ -51,5 +51,6 @@ def print_logs(
         if as_json:
             click.echo(dumps({"node": line.node, "text": line.text}))
             continue
-        prefix = click.style(f"{line.node}:", fg=NODE_COLOURS.get(line.node.split("(")[0]))
+        part = line.node.removesuffix("(0)")
+        prefix = click.style(f"{part}:", fg=NODE_COLOURS.get(part.split("(")[0]))
         click.echo(f"{prefix} {line.text}", err=to_stderr)

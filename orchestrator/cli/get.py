@@ -22,8 +22,8 @@ def command(name: str, fmt: str | None) -> None:
     from orchestrator.cli import tree
     from orchestrator.cli.output import print_json, print_yaml, table
     from orchestrator.following import judge
+    from orchestrator.lookup import full_name
     from orchestrator.outcome import is_completed
-    from orchestrator.submission import full_name
 
     engine = options.engine_of(options.current())
     workflow = engine.get(full_name(engine, name))

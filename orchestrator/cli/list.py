@@ -37,8 +37,8 @@ def command(
     from orchestrator.cli.output import coloured, print_json, print_yaml, table
     from orchestrator.cli.tree import age, duration
     from orchestrator.following import known_verdict
+    from orchestrator.lookup import newest_first
     from orchestrator.outcome import is_completed
-    from orchestrator.submission import newest_first
 
     engine = options.engine_of(options.current())
     wanted = {phase.capitalize() for item in phases for phase in item.split(",")}

@@ -22,7 +22,7 @@ def command(name: str, follow: bool, node: str | None, fmt: str | None) -> None:
     foxrun logs @latest --node leg-a
     """
     from orchestrator.cli.follow import print_logs
-    from orchestrator.submission import full_name, node_of
+    from orchestrator.lookup import full_name, node_of
 
     engine = options.engine_of(options.current())
     found = full_name(engine, name)

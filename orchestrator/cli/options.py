@@ -102,7 +102,7 @@ def chosen(
     Raises:
         click.UsageError: neither was asked for, or both.
     """
-    from orchestrator.submission import full_name, newest_first
+    from orchestrator.lookup import full_name, newest_first
 
     if names and (everything or labels):
         raise click.UsageError("give names, or --all, or -l, and not both")

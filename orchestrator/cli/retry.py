@@ -23,7 +23,7 @@ def command(name: str, detach: bool, deadline: float | None, fmt: str | None) ->
     """
     from orchestrator.cli.follow import follow_and_print
     from orchestrator.following import retry
-    from orchestrator.submission import full_name
+    from orchestrator.lookup import full_name
 
     settings = options.current(deadline=deadline)
     engine = options.engine_of(settings)

@@ -44,7 +44,7 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
 def nodes(workflow: Mapping[str, Any], *, wide: bool) -> Iterator[list[str]]:
     """The nodes as rows, children below their parents; a node with several parents once, below the last to end."""
     status = workflow.get("status") or {}
-    known: Mapping[str, Mapping[str, Any]] = status.get("nodes") or {}
+    known = _merged(status.get("nodes") or {})
     yield ["STEP", "TEMPLATE", "PODNAME" if wide else "PROGRESS", "DURATION", "MESSAGE"]
     roots = [i for i, node in known.items() if node.get("name") == workflow["metadata"]["name"]]
     roots += [i for i, node in known.items() if str(node.get("name")) == f"{workflow['metadata']['name']}.onExit"]
@@ -70,6 +70,18 @@ def _below(
     lead += {"": "", "├─": "│ ", "└─": "  "}[branch]
     for position, child in enumerate(children):
         yield from _below(known, child, lead, "└─" if position == len(children) - 1 else "├─", wide)
+
+
+def _merged(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A retry node and its only attempt as one, under the name of the first and with the facts of the second."""
+    merged = {node_id: dict(node) for node_id, node in nodes.items()}
+    for node_id, node in nodes.items():
+        attempts = [child for child in node.get("children") or [] if child in nodes]
+        if node.get("type") == "Retry" and len(attempts) == 1:
+            only = merged.pop(attempts[0])
+            only.update(displayName=node.get("displayName"), name=node.get("name"), boundaryID=node.get("boundaryID"))
+            merged[node_id] = only
+    return merged
 
 
 def _children(known: Mapping[str, Mapping[str, Any]], node_id: str) -> list[str]:
@@ -119,7 +131,7 @@ def _time(text: Any) -> datetime:
 
 def outputs(workflow: Mapping[str, Any]) -> Iterator[list[str]]:
     """Output parameters of the parts, as rows."""
-    for node in ((workflow.get("status") or {}).get("nodes") or {}).values():
+    for node in _merged((workflow.get("status") or {}).get("nodes") or {}).values():
         for parameter in (node.get("outputs") or {}).get("parameters") or []:
             value = parameter.get("value", "")
             text = value if isinstance(value, str) else json.dumps(value)

@@ -21,7 +21,7 @@ def command(name: str, deadline: float | None, fmt: str | None) -> None:
     foxrun watch @latest
     """
     from orchestrator.cli.follow import follow_and_print
-    from orchestrator.submission import full_name
+    from orchestrator.lookup import full_name
 
     settings = options.current(deadline=deadline)
     engine = options.engine_of(settings)

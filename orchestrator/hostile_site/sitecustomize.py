@@ -42,7 +42,7 @@ def _order_listings(descending: bool) -> None:
             self._entries = iter(())
 
     # os.walk, glob and pathlib look these two up when they are called, so they follow.
-    os.listdir, os.scandir = ordered_listdir, OrderedScandir  # type: ignore[assignment,misc]
+    os.listdir, os.scandir = ordered_listdir, OrderedScandir  # type: ignore[assignment]
     if listdir in os.supports_fd:  # shutil.rmtree chooses by it between its safe and its unsafe way
         os.supports_fd.update({ordered_listdir, OrderedScandir})
 

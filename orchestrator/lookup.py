@@ -1,0 +1,57 @@
+"""Which workflow, or which part of one, a person means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.errors import UsageError, WorkflowNotFound
+from orchestrator.settings import did_you_mean
+
+if TYPE_CHECKING:
+    from orchestrator.engines.base import Engine
+
+
+def full_name(engine: Engine, text: str) -> str:
+    """The workflow that a person means: the name itself, ``@latest``, or the only one that begins like this.
+
+    Raises:
+        WorkflowNotFound: none, with the nearest name; UsageError: several.
+    """
+    from workflows.names import workflow_name
+
+    names = [str(item["metadata"]["name"]) for item in newest_first(engine.list({}))]
+    if text == "@latest" and names:
+        return names[0]
+    for exact in (text, workflow_name(text) if text else text):
+        if exact in names:
+            return exact
+    starting = [name for name in names if name.startswith(text)] if text else []
+    if len(starting) == 1:
+        return starting[0]
+    if starting:
+        raise UsageError(f"{text!r} begins {len(starting)} names: {', '.join(starting[:5])}", remedy="give more of it")
+    raise WorkflowNotFound(f"there is no workflow {text!r}{did_you_mean(text, names)}", remedy="foxrun list shows all")
+
+
+def node_of(engine: Engine, name: str, text: str) -> str:
+    """A part of a workflow by its name or id, started or not. Raises UsageError with the names that there are."""
+    workflow = engine.get(name)
+    nodes = (workflow.get("status") or {}).get("nodes") or {}
+    known = {str(node.get("displayName")) for node in nodes.values() if node.get("type") == "Pod"}
+    known |= {full.split("(")[0] for full in known}  # leg-a means leg-a(0)
+    for template in workflow["spec"].get("templates") or []:
+        known |= {str(task["name"]) for task in (template.get("dag") or {}).get("tasks") or []}
+    if text not in nodes and text not in known:
+        there = ", ".join(sorted(name for name in known if not name.endswith(")")))
+        raise UsageError(f"workflow {name} has no part {text!r}; it has {there}", remedy=f"foxrun get {name}")
+    return text
+
+
+def newest_first(workflows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Workflows by the time of their creation, then by name."""
+    return sorted(
+        workflows,
+        key=lambda w: (str(w["metadata"].get("creationTimestamp") or ""), str(w["metadata"].get("name") or "")),
+        reverse=True,
+    )

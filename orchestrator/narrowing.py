@@ -1,0 +1,85 @@
+"""When the twins of a gate parted: which of their differences does it take? Measured, by halving them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator import comparison
+from orchestrator.causes import BY_HOSTILITY, BY_ITSELF
+from orchestrator.compare import verdict as v
+from orchestrator.compare.verdict import Verdict
+from orchestrator.twin_run import GateRequest, Listener, run_twins
+
+# A trial takes only as many steps as it took to part, so most of its time is the start of two processes.
+BUDGET_S = 180.0
+# The likeliest first, so that halving meets them early.
+ORDER = ("memory", "listing-order", "hash-seed", "clock", "allocator", "directories", "environment-order")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrowed:
+    """The cause, empty when no single difference parts the twins; and what was tried, with its result."""
+
+    cause: str
+    note: str
+
+
+class _Unclear(Exception):
+    """A trial failed or took too long, so that nothing more can be said."""
+
+
+def narrow(
+    request: GateRequest, environ: Mapping[str, str], listener: Listener, parted: Verdict, *, directory: Path
+) -> Narrowed:
+    """Let twins differ in nothing, then in half of what they may differ in, and so on; ends after BUDGET_S seconds.
+
+    One trial each: a trial in which the twins agree proves nothing, one in which they part does. So the cause is named
+    only when the twins parted with it alone.
+    """
+    first = parted.first_divergence
+    steps = request.steps if first is None else max(1, min(request.steps, first.row + 2))
+    give_up_at = time.monotonic() + BUDGET_S
+    tried: list[str] = []
+
+    def part_with(names: Sequence[str]) -> bool:
+        shown = ", ".join(names) or "nothing that can be set"
+        listener.stage(f"the twins parted; do they also when they differ in {shown} alone?")
+        out = request.out / "narrowed" / ("+".join(names) or "nothing")
+        trial = dataclasses.replace(
+            request, out=out, steps=steps, timeout_s=give_up_at - time.monotonic(), hostilities=tuple(names)
+        )
+        if trial.timeout_s <= 0:
+            raise _Unclear
+        ran = run_twins(trial, environ, Listener(), directory=directory)
+        if ran.failed or not ran.ended_in_time:
+            raise _Unclear
+        result = comparison.compare(out / "twin1", out / "twin2").verdict
+        if result not in (v.DRIFT, v.IDENTICAL):
+            raise _Unclear
+        tried.append(f"{shown}: {'parted' if result == v.DRIFT else 'agreed'}")
+        return result == v.DRIFT
+
+    try:
+        cause = _search([name for name in ORDER if name in request.hostilities], part_with)
+    except _Unclear:
+        cause = ""
+    trials = f"{len(tried)} trial{'s' if len(tried) != 1 else ''} of twins that differ in less"
+    return Narrowed(cause=cause, note=f"{trials} ({'; '.join(tried)})" if tried else "no trial of the cause ended")
+
+
+def _search(names: Sequence[str], part_with: Callable[[Sequence[str]], bool]) -> str:
+    """The text of the cause: nothing, or the one name that is left after halving and parts the twins alone."""
+    if part_with(()):
+        return BY_ITSELF
+    candidates, seen = list(names), True
+    while len(candidates) > 1:
+        half, rest = candidates[: len(candidates) // 2], candidates[len(candidates) // 2 :]
+        seen = part_with(half)
+        candidates = half if seen else rest
+    if not candidates or not (seen or part_with(candidates)):
+        return ""  # it takes several together, or is too rare for one trial
+    return BY_HOSTILITY[candidates[0]]
