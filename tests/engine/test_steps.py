@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from orchestrator.engines.local import LocalEngine
-from tests.engine.cases import node, phases, run, sh, task, text, workflow
+from tests.engine.cases import node, phases, run, task, text, workflow
 from tests.engine.test_dag import NO, OK, SAY
 
 
