@@ -167,13 +167,13 @@ class RunWriter:
                     self._bits.end_block()
 
     def _write(self, lines: bytes, bits: memoryview) -> None:
-        """Both or neither: after a full disk the run can still be finished, as a shorter one that is sound."""
+        """Both or neither: after a full disk or Ctrl-C the run can still be finished, as a shorter one that is sound."""
         marks = [(stream, stream.mark()) for stream in (self._diag, self._bits) if stream is not None]
         try:
             self._diag.write(lines)
             if self._bits is not None:
                 self._bits.write(bits)
-        except OSError:
+        except BaseException:
             for stream, mark in marks:
                 stream.back_to(mark)
             raise
