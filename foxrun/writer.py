@@ -167,7 +167,7 @@ class RunWriter:
                     self._bits.end_block()
 
     def _write(self, lines: bytes, bits: memoryview) -> None:
-        """Both or neither: after a full disk or Ctrl-C the run can still be finished, as a shorter one that is sound."""
+        """Both or neither: after a full disk or Ctrl-C the run can still be finished, shorter and sound."""
         marks = [(stream, stream.mark()) for stream in (self._diag, self._bits) if stream is not None]
         try:
             self._diag.write(lines)
