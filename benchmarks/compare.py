@@ -72,7 +72,7 @@ def main() -> int:
         tiny_a = write_run(folder / "tiny-a", rows=4, leaves=arguments.leaves)
         tiny_b = copied(tiny_a, folder / "tiny-b" / "copy")
         size = sum((big_a / file).stat().st_size for file in _COMPARED)
-        foxrun = [sys.executable, "-P", "-m", "orchestrator", "compare"]
+        foxrun = [sys.executable, "-m", "orchestrator", "compare"]
         pairs = "; ".join(f"cmp '{big_a / file}' '{big_b / file}'" for file in _COMPARED)
         tiny_pairs = "; ".join(f"cmp '{tiny_a / file}' '{tiny_b / file}'" for file in _COMPARED)
         commands = [

@@ -12,6 +12,7 @@ from foxrun.files import open_input, write_atomic
 from foxrun.problems import ContractError
 from foxrun.reader import Run, open_run
 from orchestrator.compare import verdict as v
+from orchestrator.compare.comparable import check_allowed
 from orchestrator.compare.legs import Side
 from orchestrator.compare.policy import Options
 from orchestrator.compare.tolerance import Rule, Tolerance, checked_rtol, parse_tolerance
@@ -30,6 +31,7 @@ def compare(
         InfrastructureError: a file cannot be opened, or verdict.json not written.
     """
     options = options or Options()
+    check_allowed(options.allow)
     path_a, path_b = Path(a), Path(b)
     in_workflow = bool(options.status_a or options.status_b)
     for path in (path_a, path_b):

@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.compare.values import compare_values
 from orchestrator.compare.verdict import FieldDifference
+from orchestrator.errors import UsageError
 
 # Recorded for people to see; equal bits do not need them equal: two GPUs of one model, two hosts, two kernels.
 ENVIRONMENT_NOT_DECIDING = ("gpu_uuid", "host*", "pid", "node*", "platform", "kernel", "time*", "date*")
@@ -28,6 +29,7 @@ VARIABLES_NOT_DECIDING = (
 )
 # What a caller may allow to differ, besides a full path such as `environment.torch`.
 ALLOWABLE = ("tree", "seed", "mode", "config", "inputs", "environment", "variables")
+_PATHS = tuple(f"{group}." for group in ("code", "config", "inputs", "environment", "variables"))
 _SHOWN_NAMES = 5
 
 
@@ -49,6 +51,16 @@ def asked_differently(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
     code = _mapping(manifest.get("code"))
     asked, run = str(code.get("tree_asked") or ""), str(code.get("tree_run") or "")
     return (asked, run) if asked and run and asked != run else None
+
+
+def check_allowed(names: frozenset[str]) -> None:
+    """Raises UsageError for a name that no manifest field answers to, such as a misspelt group."""
+    for name in sorted(names):
+        if name not in ALLOWABLE and not name.startswith(_PATHS):
+            raise UsageError(
+                f"--allow {name}: not a field that could be allowed to differ",
+                remedy=f"give one of {', '.join(ALLOWABLE)}, or a field such as environment.torch",
+            )
 
 
 def reason(differences: list[FieldDifference]) -> str:

@@ -46,7 +46,7 @@ class Side:
     def leg(self) -> str:
         """The leg's name in a workflow: a or b, unless the manifest knows better."""
         variables = _mapping(self.manifest.get("variables"))
-        return str(variables.get("FOXRUN_LEG") or self.letter.lower())
+        return str(self.manifest.get("leg") or variables.get("FOXRUN_LEG") or self.letter.lower())
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

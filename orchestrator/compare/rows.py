@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from foxrun.problems import ContractError
 from foxrun.reader import Run
 from orchestrator.compare import verdict as v
 from orchestrator.compare.divergence import (
-    BITS,
     Differences,
     Growth,
     as_float,
@@ -27,7 +26,7 @@ from orchestrator.compare.divergence import (
 from orchestrator.compare.policy import Policy
 from orchestrator.compare.scan import rows_per_block
 from orchestrator.compare.ulp import ulp_distance
-from orchestrator.compare.values import ValueDifference, compare_values
+from orchestrator.compare.values import REPEATED, ValueDifference, compare_values
 
 DIAG = "diag.jsonl"
 BITS_FILE = "bits.u64"
@@ -39,8 +38,16 @@ Words = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
 
-def diag_lines(run: Run) -> Iterator[tuple[int, bytes]]:
-    """(line from 1, text) of every line of diag.jsonl that is not blank, without line ends and BOM."""
+class Line(NamedTuple):
+    """A line of diag.jsonl: its number from 1, its text without line end, and whether it had one."""
+
+    number: int
+    text: bytes
+    ended: bool
+
+
+def diag_lines(run: Run) -> Iterator[Line]:
+    """Every line of diag.jsonl that is not blank, without line ends and BOM."""
     stored = run.stored_name(DIAG)
     if stored is None:
         return
@@ -48,7 +55,7 @@ def diag_lines(run: Run) -> Iterator[tuple[int, bytes]]:
         for number, raw in enumerate(stream, start=1):
             text = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b" \t\r\n")
             if text:
-                yield number, text
+                yield Line(number, text, raw.endswith(b"\n"))
 
 
 class RowComparison:
@@ -79,6 +86,7 @@ class RowComparison:
         self.first: v.Divergence | None = None
         self.parted: list[v.PartedLeaf] = []
         self._first_is_inside = False
+        self._repeated: list[str] = []
 
     def run(self) -> None:
         """Compare every row that both have, then note those that one lacks."""
@@ -100,7 +108,7 @@ class RowComparison:
             index += 1
         self._missing_rows()
 
-    def _next(self, lines: Iterator[tuple[int, bytes]], side: int) -> tuple[int, bytes] | None:
+    def _next(self, lines: Iterator[Line], side: int) -> Line | None:
         line = next(lines, None)
         self.diag_rows[side] += line is not None
         return line
@@ -125,22 +133,25 @@ class RowComparison:
     def _row(
         self,
         index: int,
-        line_a: tuple[int, bytes] | None,
-        line_b: tuple[int, bytes] | None,
+        line_a: Line | None,
+        line_b: Line | None,
         bits: tuple[Words, Words, Flags] | None,
         count: int,
     ) -> None:
-        text_a, text_b = (line[1] if line is not None else None for line in (line_a, line_b))
+        text_a, text_b = (line.text if line is not None else None for line in (line_a, line_b))
         if count == 0 and (text_a == text_b or text_a is None or text_b is None):
             self.rows_agreed += text_a == text_b
             if self.first is not None:
                 step = _step(self._parsed(self.a, line_a), index)
                 self.growth.add(v.GrowthPoint(step=step, leaves_parted=0))
             return
+        self._repeated.clear()
         row_a, row_b = self._parsed(self.a, line_a), self._parsed(self.b, line_b)
         found: list[ValueDifference] = []
         if line_a is not None and line_b is not None:
             found = [d for d in compare_values(row_a, row_b, self._agreed) if not self.policy.ignores(d)]
+            if not found:
+                found = [ValueDifference((name,), REPEATED) for name in self._repeated]
         if not found and count == 0:
             self.rows_agreed += 1
             return
@@ -156,14 +167,20 @@ class RowComparison:
     def _agreed(self, count: int) -> None:
         self.json_agreed += count
 
-    def _parsed(self, run: Run, line: tuple[int, bytes] | None) -> Any:
+    def _parsed(self, run: Run, line: Line | None) -> Any:
         if line is None:
             return {}
         name = f"{run.label}/{run.stored_name(DIAG)}"
-        value = loads(line[1], name=name, line=line[0], on_duplicate=lambda _: None)
+        try:
+            value = loads(line.text, name=name, line=line.number, on_duplicate=self._repeated.append)
+        except ContractError as error:
+            if line.ended:
+                raise
+            what = f"the last line is cut: {error.what}"
+            raise ContractError(what, file=name, line=line.number, remedy="let it finish, or run it again") from None
         if not isinstance(value, dict):
             what = f"the row is {type(value).__name__}, not an object"
-            raise ContractError(what, file=name, line=line[0], remedy="write one object a line")
+            raise ContractError(what, file=name, line=line.number, remedy="write one object a line")
         return value
 
     def _note(
@@ -299,6 +316,3 @@ def _short(difference: ValueDifference) -> str:
     """`loss` for metrics.loss: as people call it."""
     path = difference.path
     return ".".join(path[1:]) if len(path) > 1 and path[0] == METRICS else difference.name
-
-
-__all__ = ["BITS", "RowComparison", "diag_lines"]

@@ -18,6 +18,7 @@ from orchestrator.compare.comparable import asked_differently, manifest_differen
 from orchestrator.compare.legs import Side, failed_job, summary_of, unfit
 from orchestrator.compare.policy import Options, Policy
 from orchestrator.compare.scan import BLOCK, LeafWatch, first_difference, rows_per_block
+from orchestrator.compare.tolerance import MODE_0_KEY
 
 CONTRACT_FILES = (DIAG, BITS, LEAVES, SUMMARY)
 _NEVER_COMPARED = (MANIFEST, "timing.jsonl")
@@ -151,7 +152,8 @@ def _compared(
         damaged = _damaged(sides, name)
         if damaged is not None:
             return _incomplete(*damaged, base)
-    fast = a.manifest is not None and b.manifest is not None and a.manifest.get("mode") == b.manifest.get("mode") == 0
+    fast = all(side.manifest.get("mode") == 0 for side in sides)
+    fast = fast and any(MODE_0_KEY in (run.summary or {}) for run in (a, b))  # else its rule has nothing to judge by
     policy = Policy(tolerance=options.tolerance, ignore=options.ignore, fast=fast and not options.tolerance)
     return parted_runs(sides, a, b, parted, policy, base, notes)
 

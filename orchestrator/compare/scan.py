@@ -35,7 +35,7 @@ def rechunk(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
             for start in range(0, whole, size):
                 yield joined[start : start + size]
             held, length = ([joined[whole:]] if whole < length else []), length - whole
-    if held:
+    if length:
         yield b"".join(held)
 
 

@@ -16,6 +16,7 @@ CHANGED = "changed"
 CHANGED_TYPE = "changed type"
 MISSING_A = "missing in A"
 MISSING_B = "missing in B"
+REPEATED = "repeated key"  # the last one counts, so the others were not compared
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SHOWN = 80

@@ -215,13 +215,21 @@ _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FLOATS = {"checksum_a", "checksum_b", "delta", "max_abs", "max_rel", "percent"}
 
 
+def _printed(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
 def _build(kind: type[T], value: object) -> T:
     """A dataclass from a dict of its fields; fields that this version does not know are left out."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{kind.__name__}: expected an object, found {type(value).__name__}")
     known = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     fields = {name: item for name, item in value.items() if name in known}
-    if kind is not Divergence:
+    if kind in (Divergence, Difference):  # texts as printed, which readers of the contract's JSON take for floats
+        fields = {name: _printed(item) for name, item in fields.items()}
+    else:
         for name in _FLOATS & fields.keys():
             if isinstance(fields[name], str):
                 fields[name] = _NON_FINITE.get(fields[name])
