@@ -10,7 +10,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -96,7 +95,7 @@ class DirectoryStore:
 @contextlib.contextmanager
 def _storing(target: Path) -> Iterator[Path]:
     """Yield a path beside `target` to write at; whatever is left there at the end is removed."""
-    beside = target.parent / f".storing-{secrets.token_hex(8)}"
+    beside = target.parent / f".storing-{os.urandom(8).hex()}"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield beside
@@ -110,7 +109,7 @@ def _storing(target: Path) -> Iterator[Path]:
 
 def _replace(beside: Path, target: Path) -> None:
     if beside.is_dir() or target.is_dir():
-        old = target.parent / f".storing-{secrets.token_hex(8)}"
+        old = target.parent / f".storing-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
             target.rename(old)
         beside.rename(target)
@@ -123,7 +122,8 @@ def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _sha256(path: Path) -> str:

@@ -174,7 +174,8 @@ def _unknown(value: Any, shape: Shape, where: str) -> Iterator[str]:
             yield f"{where.rstrip('. ') or 'workflow'} is not an object"
             return
         for key, item in value.items():
-            if item is None or (item in ({}, [], "") and key not in shape):
+            # `sidecars: []` says nothing; `suspend: {}` says all that there is to say.
+            if item is None or (item in ([], "", False) and key not in shape):
                 continue
             if key not in shape:
                 yield f"{where}{key}"

@@ -28,6 +28,7 @@ def dag_problems(template: Mapping[str, Any]) -> Iterator[str]:
         return
     if not items(template, "dag", "tasks"):
         yield "dag.tasks is empty"
+        return
     dag = _parsed(template)
     if isinstance(dag, str):
         yield dag
@@ -46,12 +47,14 @@ def dag_problems(template: Mapping[str, Any]) -> Iterator[str]:
 
 def _parsed(template: Mapping[str, Any]) -> Dag | str:
     tasks = items(template, "dag", "tasks")
-    if any(not isinstance(task.get("name"), str) for task in tasks):
+    if not tasks or any(not isinstance(task.get("name"), str) for task in tasks):
         return "a task has no name"
     try:
         return Dag(template)
     except ExpressionError as error:
         return f"depends: {error}"
+    except TypeError:
+        return "depends or dependencies is neither text nor a list of names"
 
 
 def _dependency_problems(dag: Dag, task: Mapping[str, Any]) -> Iterator[str]:
