@@ -211,7 +211,7 @@ def _csv(text: str, label: str) -> MetricTable:
         return MetricTable(label=label, format=CSV, header=header, problems=[problem])
     delimiter = _delimiter(lines[skipped], label)
     _refuse_text_log(lines[skipped], delimiter, label)
-    reader = csv.reader(lines[skipped:], delimiter=delimiter)
+    reader = csv.reader(lines[skipped:], delimiter=delimiter, strict=True)
     rows: list[MetricRow] = []
     names: list[str] = []
     ended = text.endswith(("\n", "\r"))

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.compare import verdict as v
@@ -70,13 +70,15 @@ def compare_metrics(
             f"{a.label} is {a.format} and {b.label} is {b.format}",
             remedy="compare two files of one format, written by the same program",
         )
+    a, b = (_without_ignored(table, ignore) for table in (a, b))
     pairs, notes = _aligned(a, b)
     notes += [str(problem) for table in (a, b) for problem in table.problems]
-    found = _Findings(tolerance, ignore)
+    found = _Findings(tolerance)
     for pair in pairs:
         found.row(pair)
-    found.header(a.header, b.header)
-    flip = _planted_flip(a, ignore)
+    if a.header or b.header:
+        found.header(a.header, b.header)
+    flip = _planted_flip(a)
     agreed = v.Agreement(rows=found.rows_agreed, metrics=found.values_agreed, planted_flip=flip)
     return _verdict(a, b, found, agreed, summaries, notes)
 
@@ -98,9 +100,8 @@ def _unreadable(a: MetricTable, b: MetricTable) -> tuple[str, str] | None:
 class _Findings:
     """What the rows gave so far."""
 
-    def __init__(self, tolerance: Tolerance, ignore: tuple[str, ...]) -> None:
+    def __init__(self, tolerance: Tolerance) -> None:
         self.tolerance = tolerance
-        self.ignore = ignore
         self.differences = Differences()
         self.growth = Growth()
         self.rows_agreed = 0
@@ -128,7 +129,7 @@ class _Findings:
                 self.first = (of_missing_row(pair.step, pair.row, in_a=present_a), [])
             self.first_not_clock = self.first_not_clock or (pair.step, "row")
             return
-        found = [d for d in compare_values(pair.a.values, pair.b.values, self._count) if not ignored(d, self.ignore)]
+        found = list(compare_values(pair.a.values, pair.b.values, self._count))
         if found:
             self._differing("rows", pair.step, pair.row, found)
         else:
@@ -138,7 +139,7 @@ class _Findings:
 
     def header(self, a: dict[str, Any], b: dict[str, Any]) -> None:
         """Compare what stands once in each file; last, since it has no step."""
-        found = [d for d in compare_values(a, b, self._count) if not ignored(d, self.ignore)]
+        found = list(compare_values(a, b, self._count))
         if found:
             self._differing("header", HEADER_STEP, 0, found)
             self.rows_parted -= 1
@@ -178,10 +179,25 @@ class _Findings:
         self.growth.add(v.GrowthPoint(step=step, leaves_parted=len(found), max_abs=largest[0], max_rel=largest[1]))
 
 
-def ignored(difference: ValueDifference, patterns: tuple[str, ...]) -> bool:
-    """Whether a pattern matches the dotted name or its last part."""
-    names = (difference.name, difference.path[-1] if difference.path else "")
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)
+def _without_ignored(table: MetricTable, patterns: tuple[str, ...]) -> MetricTable:
+    """The table without what matches a pattern by its dotted name or by its last part; left out, it counts nowhere."""
+    if not patterns:
+        return table
+    rows = [replace(row, values=_left(row.values, patterns)) for row in table.rows]
+    return replace(table, rows=rows, header=_left(table.header, patterns))
+
+
+def _left(value: Any, patterns: tuple[str, ...], prefix: str = "") -> Any:
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, item in value.items():
+        name = prefix + key
+        if not any(fnmatch.fnmatchcase(part, pattern) for pattern in patterns for part in (name, key)):
+            inner = _left(item, patterns, f"{name}.")
+            if inner != {} or item == {}:
+                kept[key] = inner
+    return kept
 
 
 def _aligned(a: MetricTable, b: MetricTable) -> tuple[Iterator[Pair], list[str]]:
@@ -234,7 +250,7 @@ def _by_step(a: list[MetricRow], b: list[MetricRow]) -> Iterator[Pair]:
         yield Pair(step, x, y)
 
 
-def _planted_flip(table: MetricTable, ignore: tuple[str, ...]) -> v.PlantedFlip | None:
+def _planted_flip(table: MetricTable) -> v.PlantedFlip | None:
     """Change one number of A's middle row in a copy, and see whether the same comparison finds it."""
     for row in [*table.rows[len(table.rows) // 2 :], *table.rows]:
         changed = planted(row.values)
@@ -257,7 +273,7 @@ def _verdict(
     fields: dict[str, Any] = {"subject": "metrics", "runs": summaries, "agreed": agreed}
     fields |= {"differences": found.differences.kept, "differences_total": found.differences.total}
     if found.differences.total == 0:
-        if agreed.metrics == 0:
+        if agreed.metrics == 0 or (not any(row.values != {} for row in a.rows) and not a.header):
             message = f"{a.label} and {b.label}: nothing was left to compare"
             return v.make(v.INCOMPLETE, message, next="ignore fewer keys, or see what the files hold", **fields)
         if agreed.planted_flip is not None and not agreed.planted_flip.found:
