@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.compare.verdict import Verdict
+from orchestrator.compare.verdict import RunSummary, Verdict
 from orchestrator.errors import DeadlinePassed, FoxrunError
 from orchestrator.outcome import FAILED, is_completed, on_exit, outcome
 
@@ -113,14 +113,17 @@ def ended(engine: Engine, name: str, *, reports: Path) -> Ended:
 def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
     """The verdict of a completed workflow, from its status and from what its parts wrote."""
     verdict = outcome(workflow, written_verdicts(engine, workflow))
-    if verdict.subject != "pair":
-        return verdict
-    # Compare saw copies of its own; what a person can look at, and compare again, are the legs' artifacts.
-    runs = [
-        dataclasses.replace(run, label=str(_artifact(engine, workflow, f"leg-{run.leg}", "run") or run.label))
-        for run in verdict.runs
-    ]
-    return dataclasses.replace(verdict, runs=runs)
+    return dataclasses.replace(
+        verdict, runs=[dataclasses.replace(run, label=_place(engine, workflow, run)) for run in verdict.runs]
+    )
+
+
+def _place(engine: Engine, workflow: Mapping[str, Any], run: RunSummary) -> str:
+    """Where a person finds a run and can compare it again: compare and gate saw paths inside their pods."""
+    if run.leg.startswith("twin"):
+        gate = _artifact(engine, workflow, "gate", "gate")
+        return str(gate / run.leg) if gate is not None else run.label
+    return str(_artifact(engine, workflow, f"leg-{run.leg}", "run") or run.label)
 
 
 def written_verdicts(engine: Engine, workflow: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ side, so the gate takes hardly longer than one of them, and each is the other's 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from pathlib import Path
 from orchestrator import comparison
 from orchestrator.causes import HOSTILE_TWIN_ALONE, likely_cause
 from orchestrator.compare import verdict as v
-from orchestrator.compare.verdict import Part, Verdict
+from orchestrator.compare.verdict import Divergence, Part, Verdict
 from orchestrator.errors import UsageError
 from orchestrator.hostile import HOSTILITIES
 from orchestrator.narrowing import Narrowed, narrow
@@ -23,6 +24,8 @@ from orchestrator.outcome import describe_part
 from orchestrator.settings import did_you_mean
 from orchestrator.twin_run import TWINS, GateRequest, Listener, TwinRun, run_twins
 from orchestrator.twins import Twin
+
+DEFAULT_TRAINER = ("python", "-m", "trainer")
 
 
 def hostilities(only: Collection[str]) -> tuple[str, ...]:
@@ -69,7 +72,7 @@ def run_gate(
     verdict = _failed(request, ran) or comparison.compare(request.out / "twin1", request.out / "twin2")
     if verdict.verdict == v.DRIFT:
         found = narrow(request, environ, listener, verdict, directory=directory) if explain else None
-        verdict = _parted(request, verdict, found)
+        verdict = _parted(request, environ, verdict, found)
     elif verdict.verdict == v.INCOMPARABLE and any(d.path == "code.tree_run" for d in verdict.manifest_differences):
         verdict = dataclasses.replace(
             verdict,
@@ -105,7 +108,21 @@ def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
     return None
 
 
-def _parted(request: GateRequest, compared: Verdict, found: Narrowed | None) -> Verdict:
+def reproduction(request: GateRequest, environ: Mapping[str, str], first: Divergence | None) -> str:
+    """The command that makes the same twins part, anywhere, in as few steps as it takes."""
+    steps = request.steps if first is None else max(1, min(request.steps, first.row + 2))
+    words = ["foxrun", "check"]
+    if environ.get("FOXRUN_SHA") and environ.get("FOXRUN_SHA") != "worktree":
+        words += ["--sha", environ["FOXRUN_SHA"][:12]]
+    words += ["--seed", str(request.seed), "--mode", str(request.mode), "--steps", str(steps)]
+    for key, value in sorted(request.parameters.items()):
+        words += ["-p", f"{key}={value}"]
+    words += ["-p", f"data={request.data.name}"] if request.data else []
+    words += ["--", *request.trainer] if request.trainer != DEFAULT_TRAINER else []
+    return shlex.join(words)
+
+
+def _parted(request: GateRequest, environ: Mapping[str, str], compared: Verdict, found: Narrowed | None) -> Verdict:
     first = compared.first_divergence
     where = f"at step {first.step} in leaf {first.leaf}" if first else f"in the result: {compared.message}"
     measured = found.cause if found is not None else ""
@@ -115,8 +132,7 @@ def _parted(request: GateRequest, compared: Verdict, found: Narrowed | None) -> 
         verdict=v.GATE_FAILED,
         exit_code=v.EXIT_CODES[v.GATE_FAILED],
         message=f"the gate's twins parted {where}; {cause}",
-        next=f"foxrun compare {request.out}/twin1 {request.out}/twin2 shows every leaf that parts; "
-        "mend the cause, then foxrun check again",
+        next=f"{reproduction(request, environ, first)} makes it again; mend the cause, and check again",
         notes=[*compared.notes, *([found.note] if found else [])],
     )
 

@@ -7,6 +7,7 @@ of time, since the first to fail (exit code 1) is often the reason why the other
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ FAILED = frozenset({"Failed", "Error"})
 
 # Exit codes that a gate or a compare uses to say what it found; from any other program they are plain failures.
 _SAID_BY_FOXRUN = frozenset({3, 4, 5, 6, 7})
+# What Argo (and the local engine after it) puts in front of what the container itself said.
+_ARGOS_PREFIX = re.compile(r"\A(?:main: )?Error \(exit code \d+\)(?:: |\Z)")
 _DEADLINE_WORDS = ("deadline", "timed out", "timeout")
 _STOPPED_WORDS = ("stopped with strategy", "terminated", "was stopped", "shutdown")
 
@@ -46,11 +49,13 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
     if not candidates:
         candidates = [_without_verdict(workflow)]
     chosen = v.worst(candidates)
-    if chosen.exit_code == 5 and parts and not (chosen.subject == "gate" and chosen.parts):
-        chosen = _job_failed(chosen, [p for p in parts if _role(p.name) != "compare"] or parts, workflow)
+    trainers = [part for part in parts if _role(part.name) not in ("gate", "compare")]
+    if chosen.exit_code == 5 and trainers:
+        chosen = _job_failed(chosen, trainers, workflow)
     fields: dict[str, Any] = {"notes": [*chosen.notes, *_notes(workflow)]}
     if chosen.exit_code in (5, 6):
-        fields["parts"] = parts or chosen.parts
+        # A compare that only says what the legs came to is no cause.
+        fields["parts"] = [p for p in parts if not _explained(p, written)] or chosen.parts or parts
     if chosen.exit_code == 0 and _kind(workflow) == "train" and chosen.subject == "gate":
         fields["message"] = f"the training succeeded, and the gate's twins agree: {chosen.message}"
     return dataclasses.replace(chosen, **fields)
@@ -86,12 +91,12 @@ def on_exit(node: Mapping[str, Any]) -> bool:
 
 def _part(node: Mapping[str, Any], name: str) -> Part:
     code = str((node.get("outputs") or {}).get("exitCode"))
-    message = str(node.get("message") or "")
+    message = _ARGOS_PREFIX.sub("", str(node.get("message") or ""))
     return Part(
         name=name,
         phase=str(node["phase"]),
         exit_code=int(code) if code.isdigit() else None,
-        reason="OOMKilled" if "OOMKilled" in message else "",
+        reason="OOMKilled" if "OOMKilled" in str(node.get("message")) else "",
         message=message,
         finished=str(node.get("finishedAt") or ""),
     )
@@ -107,8 +112,7 @@ def describe_part(part: Part) -> str:
         how = f"exit code {part.exit_code}"
     else:
         how = part.phase
-    plain = part.message in ("", f"Error (exit code {part.exit_code})", f"exit code {part.exit_code}")
-    return f"{part.name}: {how}" + ("" if plain else f": {part.message}")
+    return f"{part.name}: {how}" + (f": {part.message}" if part.message else "")
 
 
 def _role(name: str) -> str:
