@@ -57,7 +57,7 @@ class TrainerConfig:
     rows_per_step: int = _p(1, "rows of the book that pass in one step", "rows", low=1)
     chunk_rows: int = _p(65536, "rows of the book that lie on the device at once", "rows", low=64)
     chunk_steps: int = _p(1000, "steps until the next chunk of the book is loaded", "steps", low=1)
-    book_rows: int = _p(20000, "rows of the generated book where no data is given", "rows", low=64)
+    book_rows: int = _p(10000, "rows of the generated book where no data is given", "rows", low=64)
     book_seed: int = _p(1, "seed of the generated book", "", low=0)
     instrument: int = _p(0, "instrument of the data to trade; 0: the first", "instrument id", low=0)
     threads: int = _p(1, "CPU threads of one operation; never the machine's count", "threads", low=1)
