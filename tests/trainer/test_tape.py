@@ -43,8 +43,18 @@ def test_fused_fingerprints_equal_the_contracts(kind: str) -> None:
     shapes = [(tuple(t.shape), t.dtype) for t in given]
     made = fused.OnCpu(shapes) if kind == "cpu" else fused.OnDevice(shapes, CPU)
     expected = [foxrun.fingerprint(t) for t in given]
-    for _ in range(2):  # buffers are used again
-        assert [int(f) & (2**64 - 1) for f in made(given)] == expected
+    for same in (given, given, tuple(given)):  # buffers are used again
+        assert [int(f) & (2**64 - 1) for f in made(same)] == expected
+
+
+def test_tensors_that_stay_are_read_again() -> None:
+    small, large = torch.zeros(3), torch.zeros(5000)
+    kept = (small, large)
+    made = fused.OnCpu([((3,), torch.float32), ((5000,), torch.float32)])
+    made(kept)
+    small += 1.0
+    large[4999] = -0.0
+    assert [int(f) & (2**64 - 1) for f in made(kept)] == [foxrun.fingerprint(small), foxrun.fingerprint(large)]
 
 
 def test_the_contracts_vectors() -> None:

@@ -55,7 +55,8 @@ class Replay:
     """Ring of transitions and the sum tree over their priorities.
 
     ``tree`` float32 [2 * leaves]: node 1 is the root, node ``leaves + i`` the priority of transition i; node 0 is
-    always 0. ``max_priority`` float32 []: what a new transition gets.
+    always 0. ``inner`` float32 [leaves] and ``priorities`` float32 [capacity] are views of it. ``max_priority``
+    float32 []: what a new transition gets.
     """
 
     def __init__(self, ops: Operators, *, envs: int, capacity: int, shapes: Transition, beta: float) -> None:
@@ -68,21 +69,13 @@ class Replay:
         self.levels = self.leaves.bit_length() - 1
         device = ops.device
         self.tree = torch.zeros(2 * self.leaves, dtype=torch.float32, device=device)
+        self.inner = self.tree[: self.leaves]
+        self.priorities = self.tree[self.leaves : self.leaves + self.capacity]
         self.max_priority = torch.ones((), dtype=torch.float32, device=device)
         self.storage = {
             f.name: _zeros((self.slots, *getattr(shapes, f.name).shape), getattr(shapes, f.name).dtype, device)
             for f in fields(Transition)
         }
-
-    @property
-    def inner(self) -> Tensor:
-        """Inner nodes of the tree, float32 [leaves]; a view."""
-        return self.tree[: self.leaves]
-
-    @property
-    def priorities(self) -> Tensor:
-        """Priorities, float32 [capacity]; a view."""
-        return self.tree[self.leaves : self.leaves + self.capacity]
 
     def store(self, step: Tensor, transitions: Transition) -> None:
         """Write one step of all environments into slot ``step % slots``, at the highest priority seen."""

@@ -79,8 +79,6 @@ class Trainer:
         self._trainable = {name: view.detach().requires_grad_() for name, view in self.parameters.items()}
         self._gradient = self.layout.zeros(device)
         self.optimiser = AdamW(ops, self.layout, config)
-        self._m = self.layout.views(self.optimiser.moments.m)
-        self._v = self.layout.views(self.optimiser.moments.v)
         self.support = Support(config, device)
         self.win_rate_ema = torch.full((), 0.5, dtype=torch.float64, device=device)
         self.replay = Replay(
@@ -89,6 +87,17 @@ class Trainer:
             capacity=config.capacity,
             shapes=self._transition_shapes(),
             beta=config.priority_beta,
+        )
+        self._weights = tuple(self.parameters.values())
+        self._moment_sums = torch.zeros(2, dtype=torch.float64, device=device).unbind()
+        averages = (self.flat_target, self.optimiser.moments.m, self.optimiser.moments.v)
+        self._crossing = (
+            self.win_rate_ema,
+            self.replay.max_priority,
+            self.replay.inner,
+            self.replay.priorities,
+            *(view for flat in averages for view in self.layout.views(flat).values()),
+            *self._moment_sums,
         )
 
     def train(self, tape: Tape, desk: Desk, step: int) -> dict[str, Tensor]:
@@ -126,15 +135,14 @@ class Trainer:
 
     def take_parameters(self, tape: Tape) -> None:
         """Record the weights as the step reads them."""
-        tape.take("parameters", list(self.parameters.values()))
+        tape.take("parameters", self._weights)
 
     def take_learner(self, tape: Tape) -> None:
         """Record controllers, replay, target and moments as the step reads them."""
         moments = self.optimiser.moments
-        sums = [moments.m.sum(dtype=torch.float64), moments.v.sum(dtype=torch.float64)]
-        replay = [self.replay.max_priority, self.replay.inner, self.replay.priorities]
-        averages = [*self.target.values(), *self._m.values(), *self._v.values()]
-        tape.take("learner", [self.win_rate_ema, *replay, *averages, *sums])
+        self._moment_sums[0].copy_(moments.m.sum(dtype=torch.float64))
+        self._moment_sums[1].copy_(moments.v.sum(dtype=torch.float64))
+        tape.take("learner", self._crossing)
 
     def _transition_shapes(self) -> Transition:
         c = self.config
