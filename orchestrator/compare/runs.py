@@ -17,7 +17,7 @@ from orchestrator.compare import verdict as v
 from orchestrator.compare.comparable import asked_differently, manifest_differences, reason
 from orchestrator.compare.legs import Side, failed_job, summary_of, unfit
 from orchestrator.compare.policy import Options, Policy
-from orchestrator.compare.scan import BLOCK, LeafWatch, first_difference, rows_per_block
+from orchestrator.compare.scan import BLOCK, LeafWatch, LineCount, first_difference, rows_per_block
 from orchestrator.compare.tolerance import MODE_0_KEY
 
 CONTRACT_FILES = (DIAG, BITS, LEAVES, SUMMARY)
@@ -132,7 +132,7 @@ def _compared(
             return _incomplete(*damaged, base)
         hashed = all(side.manifest for side in sides)
     watch = LeafWatch(len(a.leaves)) if a.leaves and a.row_count else None
-    lines = _LineCount()
+    lines = LineCount()
     parted = []
     for name in names:
         tap: Callable[[bytes], None] = lambda _: None  # noqa: E731
@@ -156,22 +156,6 @@ def _compared(
     fast = fast and any(MODE_0_KEY in (run.summary or {}) for run in (a, b))  # else its rule has nothing to judge by
     policy = Policy(tolerance=options.tolerance, ignore=options.ignore, fast=fast and not options.tolerance)
     return parted_runs(sides, a, b, parted, policy, base, notes)
-
-
-class _LineCount:
-    """Counts the lines that pass; a last one without its end counts too."""
-
-    def __init__(self) -> None:
-        self._ends = 0
-        self._open = False
-
-    def see(self, block: bytes) -> None:
-        self._ends += block.count(b"\n")
-        self._open = not block.endswith(b"\n")
-
-    @property
-    def count(self) -> int:
-        return self._ends + self._open
 
 
 def _same(a: Run, b: Run, name: str, size: int, tap: Callable[[bytes], None], hashed: bool) -> bool:

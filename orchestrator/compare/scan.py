@@ -1,7 +1,7 @@
 """Equality of files block by block, and what a pass over the fingerprints tells on the way. No numpy: it starts fast.
 
-Two equal files of fingerprints cost one memcmp a block. Measured on 142 MB: 32 ms to read and compare, against 80 ms of
-cmp; the watch over never-changing leaves and the count of untaken fingerprints must fit into what is left.
+Two equal files cost one memcmp a block: 142 MB take 37 ms to read and compare, against 80 ms of cmp. The watch over
+never-changing leaves and the count of untaken fingerprints must fit into what is left.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-BLOCK = 1 << 20
+# Larger blocks are no faster, and from 1 MiB on the allocator may map and unmap each: 110 ms instead of 37 for 142 MB.
+BLOCK = 1 << 17
+_LONG_LINE = 300
 _WORD = 8
 _UNTAKEN = bytes(_WORD)
 
 
 def rows_per_block(width: int) -> int:
-    """Rows of `width` bytes in a block of about 1 MiB, at least one."""
+    """Rows of `width` bytes in a block, at least one."""
     return max(1, BLOCK // width)
 
 
@@ -67,6 +69,30 @@ def first_byte(a: bytes, b: bytes) -> int:
         else:
             high = middle
     return low
+
+
+class LineCount:
+    """Counts the lines that pass; a last one without its end counts too."""
+
+    def __init__(self) -> None:
+        self._ends = 0
+        self._open = False
+
+    def see(self, block: bytes) -> None:
+        """The next piece. find is memchr, which count is not: four times as fast on lines of 2 KB."""
+        place = block.find(b"\n")
+        if place < _LONG_LINE:
+            self._ends += block.count(b"\n")
+        else:
+            while place >= 0:
+                self._ends += 1
+                place = block.find(b"\n", place + 1)
+        self._open = not block.endswith(b"\n")
+
+    @property
+    def count(self) -> int:
+        """Lines so far."""
+        return self._ends + self._open
 
 
 class LeafWatch:

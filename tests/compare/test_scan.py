@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from orchestrator.compare.scan import (
     Flip,
     LeafWatch,
+    LineCount,
     finds_flip,
     first_byte,
     first_difference,
@@ -80,3 +81,13 @@ def test_a_planted_flip_is_found_at_its_place(rows: list[list[int]]) -> None:
 def test_no_flip_is_planted_where_no_fingerprint_was_taken() -> None:
     assert plant_flip(pack([[0, 0], [0, 0]]), 2) is None
     assert plant_flip(pack([[0, 7], [0, 0]]), 2) == Flip(row=0, leaf=1, bit=20)
+
+
+@pytest.mark.parametrize("length", [1, 10, 400])
+@given(st.integers(0, 40), st.booleans(), st.integers(1, 997))
+def test_lines_are_counted_whatever_pieces_they_come_in(length: int, count: int, ended: bool, size: int) -> None:
+    text = b"\n".join([b"x" * length] * count) + (b"\n" if ended and count else b"")
+    lines = LineCount()
+    for start in range(0, len(text), size):
+        lines.see(text[start : start + size])
+    assert lines.count == count
