@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from orchestrator.engines.local import LocalEngine
 from tests.engine.cases import dag, finish, node, output, parameters, phases, run, sh, task, text, workflow
 
@@ -139,32 +137,48 @@ def test_a_dag_inside_a_dag(engine: LocalEngine) -> None:
     assert node(done, "one")["progress"] == "1/1"
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "\"quotes\" and 'more'",
-        "two\nlines\t\\n",
-        "💥 ünï",
-        "{{workflow.name}} {{tasks.a.id}}",
-        "{{",
-        '{"a": [1, "b"]}',
-        "$HOME `id`; exit 1",
-    ],
-)
-def test_hostile_text_travels_unchanged(engine: LocalEngine, hostile: str) -> None:
-    tasks = [
-        task("a", "say", arguments={"text": "{{workflow.parameters.text}}"}),
-        task("b", "say", "a", {"text": "{{tasks.a.outputs.parameters.said}}"}),
-    ]
-    arguments = {"parameters": [{"name": "text", "value": hostile}]}
-    done = run(engine, workflow(dag(*tasks), SAY, arguments=arguments))
-    assert output(done, "a", "said") == output(done, "b", "said") == hostile
-    assert "\n".join(text(engine, "job", "b")) == hostile
+HOSTILE = [
+    "\"quotes\" and 'more'",
+    "two\nlines\t\\n",
+    "💥 ünï \udcff",
+    "{{workflow.name}} {{tasks.a0.id}}",
+    "{{",
+    '{"a": [1, "b"]}',
+    "$HOME `id`; exit 1",
+    "$(SECRET) $$",
+]
+
+
+def test_hostile_text_travels_unchanged(engine: LocalEngine) -> None:
+    """From the workflow's parameters to a pod, out of it, and into the next."""
+    again = sh(
+        "again",
+        'printf "%s" "$1" > "$2"',
+        "{{inputs.parameters.text}}",
+        "{{outputs.parameters.said.path}}",
+        inputs=parameters("text"),
+        outputs={"parameters": [{"name": "said", "valueFrom": {"path": "/out/said"}}]},
+        env=[{"name": "SECRET", "value": "secret"}],
+    )
+    tasks, arguments = [], []
+    for index, hostile in enumerate(HOSTILE):
+        arguments.append({"name": f"p{index}", "value": hostile.replace("$", "$$")})
+        tasks.append(task(f"a{index}", "again", arguments={"text": f"{{{{workflow.parameters.p{index}}}}}"}))
+        if "$" not in hostile:
+            said = f"{{{{tasks.a{index}.outputs.parameters.said}}}}"
+            tasks.append(task(f"b{index}", "again", f"a{index}", {"text": said}))
+    done = run(engine, workflow(dag(*tasks), again, arguments={"parameters": arguments}))
+    assert done["status"]["phase"] == "Succeeded"
+    told = [hostile.replace("\udcff", "\ufffd") for hostile in HOSTILE]
+    assert [output(done, f"a{index}", "said") for index in range(len(HOSTILE))] == told
+    for index, hostile in enumerate(told):
+        if "$" not in hostile:
+            assert output(done, f"b{index}", "said") == hostile
 
 
 def test_workflow_tags(engine: LocalEngine) -> None:
     tags = ["name", "namespace", "uid", "parameters", "labels.foxrun.dev/seed", "annotations.title", "mainEntrypoint"]
-    args = ["{{workflow.%s}}" % tag for tag in tags] + ["{{pod.name}}", "{{node.name}}"]
+    args = [f"{{{{workflow.{tag}}}}}" for tag in tags] + ["{{pod.name}}", "{{node.name}}"]
     submitted = workflow(
         sh("main", 'for word; do echo "$word"; done', *args), arguments={"parameters": [{"name": "n", "value": 5}]}
     )
@@ -209,8 +223,13 @@ def test_parallelism_holds_pods_back(engine: LocalEngine) -> None:
 
 def test_legs_run_side_by_side(engine: LocalEngine) -> None:
     """Each waits for the other: one after the other they would never end."""
-    meet = sh("meet", 'touch "$1/$2"; while [ ! -e "$1/$3" ]; do sleep 0.02; done', *(f"{{{{inputs.parameters.{n}}}}}" for n in "dmo"),
-              inputs=parameters("d", "m", "o"), timeout="60s")  # fmt: skip
+    meet = sh(
+        "meet",
+        'touch "$1/$2"; while [ ! -e "$1/$3" ]; do sleep 0.02; done',
+        *(f"{{{{inputs.parameters.{name}}}}}" for name in "dmo"),
+        inputs=parameters("d", "m", "o"),
+        timeout="60s",
+    )
     place = str(engine.home.parent)
     a = task("a", "meet", arguments={"d": place, "m": "a", "o": "b"})
     b = task("b", "meet", arguments={"d": place, "m": "b", "o": "a"})

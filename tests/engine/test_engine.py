@@ -115,7 +115,7 @@ def test_ctrl_c_ends_the_watching_alone(engine: LocalEngine, tmp_path: Path) -> 
 
 def test_watch_shows_every_phase_and_has_a_deadline(engine: LocalEngine) -> None:
     engine.submit(workflow(LONG))
-    with pytest.raises(DeadlinePassed, match="workflow 'job' is not completed after 0.3 s; it goes on"):
+    with pytest.raises(DeadlinePassed, match=r"workflow 'job' is not completed after 0\.3 s; it goes on"):
         list(engine.watch("job", deadline_s=0.3))
     engine.stop("job")
     seen = [w["status"]["phase"] for w in engine.watch("job", deadline_s=60)]
@@ -202,7 +202,7 @@ def test_names_that_are_none(engine: LocalEngine, name: str) -> None:
 def test_a_refused_workflow_leaves_nothing(engine: LocalEngine) -> None:
     with pytest.raises(UnsupportedConstruct, match="the local engine does not have: template 'ok': script"):
         engine.submit(workflow({"name": "ok", "script": {"source": "x"}}))
-    with pytest.raises(UsageError, match="the Workflow is not valid: spec.entrypoint: no template 'other'"):
+    with pytest.raises(UsageError, match=r"the Workflow is not valid: spec\.entrypoint: no template 'other'"):
         engine.submit({**workflow(OK), "spec": {"entrypoint": "other", "templates": [OK]}})
     assert not (engine.home / "workflows").exists()
 

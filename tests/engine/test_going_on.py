@@ -95,7 +95,8 @@ def test_the_same_submit_goes_on_too(engine: LocalEngine, tmp_path: Path) -> Non
 
 
 def test_pods_die_with_their_controller(engine: LocalEngine, tmp_path: Path) -> None:
-    script = f"sleep 600 & echo $! > {tmp_path}/child; setsid sleep 600 & echo $! > {tmp_path}/session; echo $$ > {tmp_path}/self; wait"
+    start = f"sleep 600 & echo $! > {tmp_path}/child; setsid sleep 600 & echo $! > {tmp_path}/session"
+    script = f"{start}; echo $$ > {tmp_path}/self; wait"
     engine.submit(workflow(sh("main", script)))
     until(lambda: (tmp_path / "self").is_file() and (tmp_path / "self").read_text())
     pids = [int((tmp_path / name).read_text()) for name in ("self", "child", "session")]
@@ -182,7 +183,7 @@ def engine_is_running(engine: LocalEngine) -> bool:
 
 def test_retry_keeps_what_succeeded_and_what_rests_on_it(engine: LocalEngine, tmp_path: Path) -> None:
     """Side branch kept; failed task, what accepted its failure, and the exit handler begin anew."""
-    note = 'echo "$1" >> "{{workflow.parameters.place}}/ran-$1"; [ -e "{{workflow.parameters.place}}/fail-$1" ] && exit 1; true'
+    note = f'echo "$1" >> "{tmp_path}/ran-$1"; [ -e "{tmp_path}/fail-$1" ] && exit 1; true'
     step = sh("step", note, "{{inputs.parameters.name}}", inputs=parameters("name"))
     inner = dag(
         task("x", "step", arguments={"name": "x"}),
@@ -201,7 +202,7 @@ def test_retry_keeps_what_succeeded_and_what_rests_on_it(engine: LocalEngine, tm
         (tmp_path / f"fail-{name}").touch()
     submitted = workflow(
         dag(*tasks, target="cmp side never leg"), inner, step, bye,
-        onExit="bye", arguments={"parameters": [{"name": "place", "value": str(tmp_path)}]},
+        onExit="bye",
     )  # fmt: skip
     first = run(engine, submitted)
     assert first["status"]["phase"] == "Failed"

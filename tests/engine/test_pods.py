@@ -68,8 +68,8 @@ def test_variables(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None
         {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
         {"name": "ABSENT", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
     ]
-    script = 'echo "$SUBMITTER $LEG $TOKEN ${ABSENT-none} $PYTHONUNBUFFERED $PYTHONDONTWRITEBYTECODE"; basename "$ARGO_PROGRESS_FILE"'
-    run(engine, workflow(sh("main", script, env=env)))
+    script = 'echo "$SUBMITTER $LEG $TOKEN ${ABSENT-none} $PYTHONUNBUFFERED $PYTHONDONTWRITEBYTECODE"'
+    run(engine, workflow(sh("main", f'{script}; basename "$ARGO_PROGRESS_FILE"', env=env)))
     assert text(engine, "job") == ["here a s3cret none 1 1", "progress"]
     for path in (engine.home / "workflows/job").rglob("*"):
         assert not path.is_file() or path.name == "main.log" or b"s3cret" not in path.read_bytes()
@@ -128,8 +128,8 @@ def test_what_a_pod_leaves_behind_is_ended(engine: LocalEngine, tmp_path: Path) 
     )
     daemon = tmp_path / "daemon.py"
     daemon.write_text(python)
-    script = f'sleep 600 & echo $! > {tmp_path}/plain; "$1" {daemon} {tmp_path}/far & while [ ! -s {tmp_path}/far ]; do sleep 0.05; done'
-    run(engine, workflow(sh("main", script, sys.executable)))
+    start = f'sleep 600 & echo $! > {tmp_path}/plain; "$1" {daemon} {tmp_path}/far &'
+    run(engine, workflow(sh("main", f"{start} while [ ! -s {tmp_path}/far ]; do sleep 0.05; done", sys.executable)))
     pids = [int((tmp_path / name).read_text()) for name in ("plain", "far")]
     assert [is_alive(pid) for pid in pids] == [False, False]
 

@@ -79,6 +79,6 @@ def test_what_is_no_input(store: DirectoryStore, tmp_path: Path, name: str, mess
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file")
     (tmp_path / "x").write_text("x")
-    with pytest.raises(InfrastructureError, match="cannot store .*: ") as caught:
+    with pytest.raises(InfrastructureError, match=r"cannot store .*: ") as caught:
         DirectoryStore(tmp_path / "store").put_input(tmp_path / "x")
     assert caught.value.remedy == "make room or mend the disk, then retry"

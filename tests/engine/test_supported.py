@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- tables, a case a line
 from __future__ import annotations
 
 import copy
@@ -121,6 +122,8 @@ def test_what_has_no_meaning_here_is_accepted(path: str, value: Any) -> None:
         ("metadata", {}, ["metadata has neither name nor generateName"]),
         ("metadata.name", "Not_Legal", ["metadata: 'Not_Legal' makes no legal name (63 lower-case letters, digits, dashes and dots)"]),
         ("spec.entrypoint", "gone", ["spec.entrypoint: no template 'gone'"]),
+        ("spec.parallelism", 0, ["spec.parallelism: 0 is no positive number"]),
+        ("spec.activeDeadlineSeconds", "{{workflow.parameters.x}}", ["spec.activeDeadlineSeconds: '{{workflow.parameters.x}}' is no positive number"]),
         ("spec.onExit", "gone", ["spec.onExit: no template 'gone'"]),
         ("spec.onExit", "ok", ["spec.onExit: template 'ok' needs parameter 'x'"]),
         ("spec.arguments", {"parameters": [{"name": "p"}]}, ["spec.arguments: parameter 'p' has no value"]),

@@ -58,7 +58,8 @@ class Controller:
 
     def run(self) -> None:
         """Make passes until the workflow is completed."""
-        kill_leftovers(self.directory.pods)
+        if any(self.directory.pods.iterdir()):
+            kill_leftovers(self.directory.pods)
         pass_again = True
         while True:
             completed = False
@@ -69,6 +70,7 @@ class Controller:
             self._obey()
             self._save(force=completed)
             if completed:
+                self.pods.close()
                 return
             version = self.nodes.version
             self.pods.wait(0.0 if pass_again else TICK_S)

@@ -6,7 +6,6 @@ import builtins
 import contextlib
 import copy
 import os
-import select
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -14,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.engines.base import COMPLETED_PHASES, LogLine, Workflow
+from orchestrator.engines.local.launch import Launcher
 from orchestrator.engines.local.logs import LogReader
-from orchestrator.engines.local.process import start_controller
-from orchestrator.engines.local.resume import reset
-from orchestrator.engines.local.state import WorkflowDirectory, phase_of, write_json
+from orchestrator.engines.local.state import WorkflowDirectory, phase_of
 from orchestrator.engines.local.supported import unsupported
 from orchestrator.engines.local.validate import validate
-from orchestrator.engines.local.values import now
 from orchestrator.errors import (
     DeadlinePassed,
     InfrastructureError,
@@ -43,9 +40,9 @@ class LocalEngine:
     name = "local"
 
     def __init__(self, home: Path, *, grace_s: float = 10.0) -> None:
-        self.home = Path(home).expanduser().absolute()
-        self.grace_s = grace_s
+        self.home = Path(home).expanduser().resolve()
         self.store = DirectoryStore(self.home / "artifacts")
+        self._launcher = Launcher(self.home, self.store, grace_s)
 
     def put_input(self, path: Path) -> str:
         """Store a local file once, under its sha256; return the key for `s3.key`."""
@@ -65,9 +62,9 @@ class LocalEngine:
             named = copy.deepcopy(submitted)
             suffix = "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in os.urandom(5))
             named["metadata"]["name"] = metadata["generateName"] + suffix
-            lock = self._create(directory := WorkflowDirectory(self.home, named["metadata"]["name"]), named)
+            lock = self._launcher.create(directory := WorkflowDirectory(self.home, named["metadata"]["name"]), named)
             if lock is not None:
-                self._start(directory, lock)
+                self._launcher.start(directory, lock)
                 return directory.name
 
     def _check(self, submitted: Workflow) -> None:
@@ -86,43 +83,11 @@ class LocalEngine:
     def _submit_named(self, submitted: Workflow) -> str:
         directory = WorkflowDirectory(self.home, submitted["metadata"]["name"])
         if not directory.path.exists():
-            lock = self._create(directory, submitted)
+            lock = self._launcher.create(directory, submitted)
             if lock is not None:
-                self._start(directory, lock)
+                self._launcher.start(directory, lock)
                 return directory.name
         return self._attach(directory, submitted)
-
-    def _create(self, directory: WorkflowDirectory, submitted: Workflow) -> int | None:
-        """Make a new workflow's directory, whole or not at all; return its lock, or None when somebody was first."""
-        beside = WorkflowDirectory(self.home, f"new-{os.urandom(12).hex()}")
-        beside.path = directory.path.parent / f".{beside.name}"
-        stored = copy.deepcopy(submitted)
-        stored["metadata"].update(uid=_uid(), creationTimestamp=now())
-        stored["metadata"].setdefault("namespace", "default")
-        stored["status"] = {"phase": "Pending", "progress": "0/0", "nodes": {}}
-        try:
-            (beside.path / "commands").mkdir(parents=True)
-            (beside.path / "pods").mkdir()
-            write_json(beside.path / "submitted.json", submitted)
-            write_json(beside.path / "workflow.json", stored)
-            beside.lock_file = beside.path / "lock"
-            lock = beside.try_lock()
-            try:
-                beside.path.rename(directory.path)
-            except OSError:
-                if not directory.path.exists():
-                    raise
-                if lock is not None:
-                    os.close(lock)
-                return None
-            return lock
-        except OSError as error:
-            raise InfrastructureError(
-                f"cannot write below {self.home}: {error.strerror or error}",
-                remedy="make room or mend the disk, or set FOXRUN_HOME to another directory",
-            ) from error
-        finally:
-            shutil.rmtree(beside.path, ignore_errors=True)
 
     def _attach(self, directory: WorkflowDirectory, submitted: Workflow) -> str:
         if directory.read_submitted() != submitted:
@@ -133,49 +98,10 @@ class LocalEngine:
         if phase_of(directory.read()) not in COMPLETED_PHASES:
             lock = directory.try_lock()
             if lock is not None and phase_of(directory.read()) not in COMPLETED_PHASES:
-                self._go_on(directory, lock)
+                self._launcher.go_on(directory, lock)
             elif lock is not None:
                 os.close(lock)
         return directory.name
-
-    def _go_on(self, directory: WorkflowDirectory, lock: int) -> None:
-        try:
-            workflow = directory.read()
-            reset(workflow, self.store)
-            directory.take_commands()
-            directory.write(workflow)
-        except BaseException:
-            os.close(lock)
-            raise
-        self._start(directory, lock)
-
-    def _start(self, directory: WorkflowDirectory, lock: int) -> None:
-        """Hand the lock to a controller, and return once it runs."""
-        ready, told = os.pipe()
-        arguments = [str(self.home), directory.name, "--grace-s", str(self.grace_s)]
-        arguments += ["--lock-fd", str(lock), "--ready-fd", str(told)]
-        try:
-            controller = start_controller(arguments, log=directory.controller_log, pass_fds=(lock, told))
-        except OSError as error:
-            os.close(ready)
-            raise InfrastructureError(f"cannot start the controller: {error.strerror or error}") from error
-        finally:
-            os.close(told)
-            os.close(lock)
-        try:
-            readable, _, _ = select.select([ready], [], [], _START_S)
-            if readable and os.read(ready, 16):
-                return
-            code = controller.poll() if readable else None
-            said = _tail(directory.controller_log)
-            raise InfrastructureError(
-                f"the controller of {directory.name!r} did not start (exit code {code}): {said}",
-                remedy=f"see {directory.controller_log}",
-            )
-        finally:
-            os.close(ready)
-            # It is nobody's child: it lives on, and its end is seen by its lock.
-            controller.returncode = controller.returncode or 0
 
     def get(self, name: str) -> Workflow:
         """Return the workflow with its status; one whose controller is gone is shown as an error."""
@@ -256,7 +182,7 @@ class LocalEngine:
         lock = directory.try_lock()
         if lock is None:
             raise UsageError(f"workflow {name!r} is running", remedy=f"foxrun watch {name}, or foxrun stop {name}")
-        self._go_on(directory, lock)
+        self._launcher.go_on(directory, lock)
         return name
 
     def delete(self, name: str, *, force: bool = False) -> None:
@@ -322,12 +248,6 @@ class LocalEngine:
         raise InfrastructureError(f"the controller of {name!r} does not take commands", remedy="see its controller.log")
 
 
-def _uid() -> str:
-    import uuid  # slow to import, and needed by submit alone
-
-    return str(uuid.uuid4())
-
-
 def _is(node: Mapping[str, Any], wanted: str) -> bool:
     names = (node["id"], node["name"], node["displayName"])
     return wanted in names or any(name.startswith(f"{wanted}(") for name in names[1:])
@@ -341,11 +261,3 @@ def _find(workflow: Workflow, wanted: str) -> dict[str, Any]:
                 return node
     shown = ", ".join(node["displayName"] for node in nodes if node["type"] in ("Pod", "Retry")) or "none yet"
     raise WorkflowNotFound(f"workflow {workflow['metadata']['name']!r} has no node {wanted!r}; its nodes: {shown}")
-
-
-def _tail(log: Path) -> str:
-    with contextlib.suppress(OSError):
-        lines = log.read_text("utf-8", "replace").strip().splitlines()
-        if lines:
-            return lines[-1].removeprefix("error: ")
-    return "it said nothing"

@@ -261,7 +261,7 @@ def start_controller(arguments: Sequence[str], *, log: Path, pass_fds: Sequence[
     """Start a controller as a process of its own session, which a closed terminal or Ctrl-C does not reach."""
     with log.open("ab") as stream:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "orchestrator.engines.local.controller", *arguments],
+            [sys.executable, "-X", "utf8", "-P", "-m", "orchestrator.engines.local.controller", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

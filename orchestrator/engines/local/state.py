@@ -183,7 +183,8 @@ def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("w", encoding="utf-8") as stream:
+        # Words of a command line that are no UTF-8 must come back as they were.
+        with beside.open("w", encoding="utf-8", errors="surrogatepass") as stream:
             json.dump(value, stream, ensure_ascii=False, indent=1)
             stream.write("\n")
             if durable:

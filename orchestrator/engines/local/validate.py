@@ -11,7 +11,7 @@ from orchestrator.engines.local.state import LEGAL_NAME
 from orchestrator.engines.local.supported import as_list, as_map
 from orchestrator.engines.local.templates import items, missing_arguments, reachable
 from orchestrator.engines.local.validate_calls import call_problems, dag_problems
-from orchestrator.engines.local.validate_template import template_problems
+from orchestrator.engines.local.validate_template import count_problems, template_problems
 
 _KINDS = ("container", "dag", "steps")
 _SUFFIX_LENGTH = 5
@@ -32,6 +32,8 @@ def validate(workflow: Workflow) -> list[str]:
         if wanted not in templates:
             problems.append(f"spec.{field}: no template {wanted!r}")
     problems += _argument_problems(spec)
+    for field in ("parallelism", "activeDeadlineSeconds"):
+        problems += [f"spec.{problem}" for problem in count_problems(spec, field)]
     at_exit = reachable(templates, spec.get("onExit")) - reachable(templates, spec.get("entrypoint"))
     for name, template in templates.items():
         where = f"template {name!r}: "

@@ -104,9 +104,7 @@ def _container(template: Mapping[str, Any]) -> Iterator[str]:
 def _times(template: Mapping[str, Any]) -> Iterator[str]:
     for field in ("timeout", "activeDeadlineSeconds"):
         yield from _duration(template.get(field), field)
-    limit = template.get("parallelism")
-    if limit is not None and not _is_count(limit):
-        yield f"parallelism: {limit!r} is no number"
+    yield from count_problems(template, "parallelism")
 
 
 def _retry(strategy: Mapping[str, Any]) -> Iterator[str]:
@@ -139,6 +137,13 @@ def _duration(value: Any, where: str) -> Iterator[str]:
             duration_s(value)
         except ValueError as error:
             yield f"{where}: {error}"
+
+
+def count_problems(value: Mapping[str, Any], field: str) -> Iterator[str]:
+    """Yield a problem when a field is there and is no positive number."""
+    count = value.get(field)
+    if count is not None and (isinstance(count, bool) or not re.fullmatch(r"[1-9]\d*", str(count))):
+        yield f"{field}: {count!r} is no positive number"
 
 
 def _is_count(value: Any) -> bool:
