@@ -46,7 +46,7 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
     parts = failed_parts(workflow)
     candidates = [*written.values()]
     candidates += [_of_part(part, workflow) for part in parts if not _explained(part, written)]
-    if not candidates:
+    if not candidates or (all(c.exit_code == 0 for c in candidates) and _proves_nothing(workflow, written)):
         candidates = [_without_verdict(workflow)]
     chosen = v.worst(candidates)
     trainers = [part for part in parts if _role(part.name) not in ("gate", "compare")]
@@ -59,6 +59,17 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
     if chosen.exit_code == 0 and _kind(workflow) == "train" and chosen.subject == "gate":
         fields["message"] = f"the training succeeded, and the gate's twins agree: {chosen.message}"
     return dataclasses.replace(chosen, **fields)
+
+
+def _proves_nothing(workflow: Mapping[str, Any], written: Mapping[str, Verdict]) -> bool:
+    """Whether parts that agree are not the whole story: a pair that was never compared, a workflow that ended badly.
+
+    A failing exit handler alone makes Argo call a workflow Failed that has succeeded.
+    """
+    if _kind(workflow) == "regression-pair" and "compare" not in written:
+        return True
+    handler_failed = any(on_exit(node) and node.get("phase") in FAILED for node in _nodes(workflow).values())
+    return _status(workflow).get("phase") != "Succeeded" and not handler_failed
 
 
 def failed_parts(workflow: Mapping[str, Any]) -> list[Part]:

@@ -83,7 +83,10 @@ def read_parameter_file(file: Path) -> dict[str, str]:
     import yaml
 
     try:
-        root = yaml.compose(file.read_text("utf-8-sig"), Loader=yaml.SafeLoader)
+        text = file.read_text("utf-8-sig")
+        if text.lstrip().startswith("{") and (found := _of_json(text)) is not None:
+            return found
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
         if not isinstance(root, yaml.MappingNode):
             raise UsageError(f"{file} must hold an object of parameters", remedy="for example: envs: 16")
         found: dict[str, str] = {}
@@ -98,6 +101,18 @@ def read_parameter_file(file: Path) -> dict[str, str]:
         raise UsageError(f"{file} cannot be read: {error.strerror}", remedy="check the path") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{file} is neither YAML nor JSON: {' '.join(str(error).split())}", remedy="mend it") from None
+
+
+def _of_json(text: str) -> dict[str, str] | None:
+    """The same of JSON, which YAML readers take for YAML but for some escapes; None when it is no JSON."""
+    try:
+        typed, written = json.loads(text), json.loads(text, parse_float=str, parse_int=str)
+    except ValueError:
+        return None
+    return {
+        key: written[key] if isinstance(written[key], str) else json.dumps(value, ensure_ascii=False)
+        for key, value in typed.items()
+    }
 
 
 def _as_json(node: Any) -> str:

@@ -1,0 +1,70 @@
+"""Makes docs/cli.md of the commands' own help and of the settings' own documentation."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from orchestrator.cli.main import COMMANDS, cli
+from orchestrator.settings import FIELDS
+
+INTRODUCTION = """# The command line
+
+Made of the commands' own help; `FOXRUN_REGENERATE=1 pytest tests/cli/test_help.py` writes it anew.
+
+Results go to stdout, everything else to stderr, so `-o json` is safe to pipe. Errors are two lines: what and where,
+then `->` what to do; never a traceback (`FOXRUN_DEBUG=1` shows it).
+
+| exit code | when |
+|---|---|
+| 0 | `identical`, `within_tolerance`, or the command did what it was asked |
+| 1 | foxrun itself failed; the traceback is in a file that the message names |
+| 2 | usage: an unknown option, workflow or revision, a value that cannot be |
+| 3 | `drift` |
+| 4 | gate failed |
+| 5 | job failed |
+| 6 | infrastructure: disk, storage, a deadline, an engine that was killed |
+| 7 | `incomparable` or `incomplete` |
+| 130 | Ctrl-C; while following, the workflow goes on |
+
+A workflow may be named by its name, by the beginning of it, or as `@latest`.
+"""
+
+
+def document() -> str:
+    parts = [INTRODUCTION]
+    for title, commands in COMMANDS.items():
+        parts.append(f"## {title}\n")
+        parts += [_command(name) for name in commands]
+    parts.append(_settings())
+    return "\n".join(parts)
+
+
+def _command(name: str) -> str:
+    group = click.Context(cli, info_name="foxrun")
+    found = cli.get_command(group, name)
+    assert found is not None
+    context = click.Context(found, info_name=name, parent=group, terminal_width=100, max_content_width=100)
+    return f"### foxrun {name}\n\n```text\n{_plain(found.get_help(context))}\n```\n"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+
+
+def _settings() -> str:
+    rows = ["| setting | variable | unit | default | why |", "|---|---|---|---|---|"]
+    for field in FIELDS:
+        default = field.default if field.default not in ("", ()) else "-"
+        shown = f"{default:g}" if isinstance(default, float) else default
+        variable = f"`FOXRUN_{field.name.upper()}`"
+        why = field.metadata["why"]
+        rows.append(f"| `{field.name}` | {variable} | {field.metadata['unit'] or '-'} | `{shown}` | {why} |")
+    text = """## Settings
+
+From `foxrun.yaml` (the nearest, searched upward), then `FOXRUN_*`, then flags; `foxrun config` shows which won. An
+unknown key is refused with its line and the nearest name. Durations are written `90s`, `15m`, `1h30m` or `2d`.
+
+"""
+    return text + "\n".join(rows) + "\n"
