@@ -125,25 +125,16 @@ def _compared(
     sides: tuple[Side, Side], a: Run, b: Run, options: Options, base: dict[str, Any], notes: list[str]
 ) -> v.Verdict:
     names = compared_files(a, b)
-    hashed = False
-    if options.verify:
-        damaged = _verified(sides, notes)
-        if damaged is not None:
-            return _incomplete(*damaged, base)
-        hashed = all(side.manifest for side in sides)
+    verification = _Verification(sides) if options.verify else None
+    hashed = options.verify and all(side.manifest for side in sides)
     watch = LeafWatch(len(a.leaves)) if a.leaves and a.row_count else None
     lines = LineCount()
-    parted = []
-    for name in names:
-        tap: Callable[[bytes], None] = lambda _: None  # noqa: E731
-        size = BLOCK
-        if name == BITS and watch is not None:
-            width = 8 * len(a.leaves)
-            tap, size = watch.see, rows_per_block(width) * width
-        elif name == DIAG:
-            tap = lines.see
-        if not _same(a, b, name, size, tap, hashed):
-            parted.append(name)
+    try:
+        parted = _parted(a, b, names, watch, lines, hashed)
+    finally:
+        damaged = verification.join(notes) if verification is not None else None
+    if damaged is not None:
+        return _incomplete(*damaged, base)
     from orchestrator.compare.findings import identical_or_read, parted_runs
 
     if not parted:
@@ -156,6 +147,26 @@ def _compared(
     fast = fast and any(MODE_0_KEY in (run.summary or {}) for run in (a, b))  # else its rule has nothing to judge by
     policy = Policy(tolerance=options.tolerance, ignore=options.ignore, fast=fast and not options.tolerance)
     return parted_runs(sides, a, b, parted, policy, base, notes)
+
+
+def _parted(a: Run, b: Run, names: list[str], watch: LeafWatch | None, lines: LineCount, hashed: bool) -> list[str]:
+    """The compared files whose stored bytes differ; `watch` and `lines` see what agrees of A's."""
+    parted = []
+    for name in names:
+        tap: Callable[[bytes], None] = _nothing
+        size = BLOCK
+        if name == BITS and watch is not None:
+            width = 8 * len(a.leaves)
+            tap, size = watch.see, rows_per_block(width) * width
+        elif name == DIAG:
+            tap = lines.see
+        if not _same(a, b, name, size, tap, hashed):
+            parted.append(name)
+    return parted
+
+
+def _nothing(_: bytes) -> None:
+    return
 
 
 def _same(a: Run, b: Run, name: str, size: int, tap: Callable[[bytes], None], hashed: bool) -> bool:
@@ -200,23 +211,29 @@ def _damaged(sides: tuple[Side, Side], name: str) -> tuple[Side, Problem] | None
     return None
 
 
-def _verified(sides: tuple[Side, Side], notes: list[str]) -> tuple[Side, Problem] | None:
-    """Hash every file of both runs against their manifests, the two runs side by side."""
-    found: dict[str, list[Problem]] = {}
+class _Verification:
+    """Hashes every file of both runs against their manifests, a thread a run (hashlib frees the GIL)."""
 
-    def verify(side: Side) -> None:
+    def __init__(self, sides: tuple[Side, Side]) -> None:
+        self._sides = sides
+        self._found: dict[str, list[Problem]] = {}
+        self._threads = [threading.Thread(target=self._verify, args=(side,)) for side in sides]
+        for thread in self._threads:
+            thread.start()
+
+    def _verify(self, side: Side) -> None:
         if side.run is not None and side.manifest:
-            found[side.letter] = side.run.verify()
+            self._found[side.letter] = side.run.verify()
 
-    other = threading.Thread(target=verify, args=(sides[1],))
-    other.start()
-    verify(sides[0])
-    other.join()
-    for side in sides:
-        if side.letter not in found:
-            notes.append(f"{side.letter} has no manifest: there are no hashes to verify")
-        elif found[side.letter]:
-            return side, found[side.letter][0]
-    if len(found) == len(sides):
-        notes.append("every file was verified against the sha256 in its run's manifest")
-    return None
+    def join(self, notes: list[str]) -> tuple[Side, Problem] | None:
+        """Wait for both; the first side with a file that is not as its manifest says."""
+        for thread in self._threads:
+            thread.join()
+        for side in self._sides:
+            if side.letter not in self._found:
+                notes.append(f"{side.letter} has no manifest: there are no hashes to verify")
+            elif self._found[side.letter]:
+                return side, self._found[side.letter][0]
+        if len(self._found) == len(self._sides):
+            notes.append("every file was verified against the sha256 in its run's manifest")
+        return None
