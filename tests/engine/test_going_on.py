@@ -6,6 +6,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,34 @@ def test_a_kill_at_any_moment_leaves_a_state_from_which_it_goes_on(
 
 def engine_is_running(engine: LocalEngine) -> bool:
     return any(is_alive(pid) for pid in controllers(engine.home, "job")[:1])
+
+
+def test_a_disk_that_was_full_for_a_moment_costs_nothing(engine: LocalEngine, tmp_path: Path) -> None:
+    engine.submit(workflow(sh("main", f"while [ ! -e {tmp_path}/go ]; do sleep 0.02; done")))
+    until(lambda: engine.get("job")["status"]["nodes"])
+    place = engine.home / "workflows/job"
+    (place / f".workflow.json.{controllers(engine.home, 'job')[0]}").symlink_to("/dev/full")
+    (tmp_path / "go").touch()
+    assert finish(engine, "job")["status"]["phase"] == "Succeeded"
+    said = f"error: cannot write {place}/workflow.json: No space left on device\n"
+    assert (place / "controller.log").read_text() == said
+
+
+def test_a_submitter_that_is_killed_leaves_a_run_that_goes_on(engine: LocalEngine, tmp_path: Path) -> None:
+    """Its end of the pipe on which the controller reports is closed when the controller starts."""
+    submitted = workflow(sh("main", "echo fine"))
+    program = tmp_path / "submit.py"
+    program.write_text(
+        "import os, sys, json\nfrom pathlib import Path\nfrom orchestrator.engines.local import LocalEngine, launch\n"
+        "launch.select.select = lambda *arguments: os.kill(os.getpid(), 9)\n"
+        f"LocalEngine(Path({str(engine.home)!r})).submit(json.load(open(sys.argv[1])))\n"
+    )
+    (tmp_path / "job.json").write_text(json.dumps(submitted))
+    done = subprocess.run([sys.executable, "-P", str(program), str(tmp_path / "job.json")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert finish(engine, "job")["status"]["phase"] == "Succeeded"
+    assert engine.submit(submitted) == "job"
+    assert text(engine, "job") == ["fine"]
 
 
 def test_retry_keeps_what_succeeded_and_what_rests_on_it(engine: LocalEngine, tmp_path: Path) -> None:

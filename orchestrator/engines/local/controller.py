@@ -30,6 +30,8 @@ from orchestrator.errors import FoxrunError, InfrastructureError, UsageError
 TICK_S = 0.05
 PROGRESS_EVERY_S = 0.2
 DISK_PATIENCE_S = 60.0
+SAVE_AGAIN_S = 1.0
+RESERVE_BYTES = 1 << 18
 REPOSITORY_ANNOTATION = "foxrun.dev/repository"
 WORKTREE_ANNOTATION = "foxrun.dev/worktree"
 
@@ -55,6 +57,9 @@ class Controller:
         self.reconciler = Reconciler(self.workflow, self.nodes, self.pods)
         self._saved: tuple[Any, ...] = ()
         self._saved_at = 0.0
+        self._unsaved_since = 0.0
+        with contextlib.suppress(OSError):
+            directory.reserve.write_bytes(bytes(RESERVE_BYTES))
 
     def run(self) -> None:
         """Make passes until the workflow is completed."""
@@ -71,6 +76,9 @@ class Controller:
             self._save(force=completed)
             if completed:
                 self.pods.close()
+                while self._unsaved_since:
+                    time.sleep(TICK_S)
+                    self._save(force=True)
                 return
             version = self.nodes.version
             self.pods.wait(0.0 if pass_again else TICK_S)
@@ -86,6 +94,7 @@ class Controller:
                 node.update(phase="Error", message=message, finishedAt=finished)
         status.update(phase="Error", message=message, finishedAt=finished)
         self.nodes.sum_progress()
+        self.directory.reserve.unlink(missing_ok=True)  # room for these last words on a full disk
         self.directory.write(self.workflow)
 
     def _obey(self) -> None:
@@ -109,21 +118,22 @@ class Controller:
         only_progress = not force and key[1:] == self._saved[1:]
         if only_progress and time.monotonic() - self._saved_at < PROGRESS_EVERY_S:
             return
+        if self._unsaved_since and time.monotonic() < self._saved_at + SAVE_AGAIN_S:
+            return
         self.nodes.sum_progress()
-        give_up_at = time.monotonic() + DISK_PATIENCE_S
-        while True:
-            try:
-                self.directory.write(self.workflow, durable=not only_progress)
-                break
-            except InfrastructureError as error:
-                if not self.directory.workflow_json.exists():
-                    raise _Ended from error
-                # A full disk may be cleared; the pods go on meanwhile.
-                print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
-                if time.monotonic() >= give_up_at:
-                    raise
-                time.sleep(1.0)
-        self._saved, self._saved_at = key, time.monotonic()
+        self._saved_at = time.monotonic()
+        try:
+            self.directory.write(self.workflow, durable=not only_progress)
+        except InfrastructureError as error:
+            if not self.directory.workflow_json.exists():
+                raise _Ended from error
+            # A full disk may be cleared; the pods go on meanwhile.
+            say(f"error: {error}")
+            self._unsaved_since = self._unsaved_since or time.monotonic()
+            if time.monotonic() >= self._unsaved_since + DISK_PATIENCE_S:
+                raise
+            return
+        self._saved, self._unsaved_since = key, 0.0
 
     def _worktree(self, sha: str) -> Path:
         """Return the directory in which a pod of that commit runs. Raises UsageError or GitError."""
@@ -137,6 +147,12 @@ class Controller:
         if not repository:
             raise UsageError(f"a pod runs commit {sha}, but the workflow has no annotation {REPOSITORY_ANNOTATION}")
         return git.add_worktree(repository, sha, self.directory.home / "worktrees" / sha)
+
+
+def say(text: str) -> None:
+    """Write to the controller's log, which may lie on a full disk."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -159,18 +175,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.set_inheritable(options.lock_fd, False)
         controller = Controller(directory, options.grace_s)
         if options.ready_fd is not None:
-            os.write(options.ready_fd, b"ready")
+            with contextlib.suppress(OSError):  # whoever submitted may be gone, and the run goes on all the same
+                os.write(options.ready_fd, b"ready")
             os.close(options.ready_fd)
         controller.run()
+        directory.reserve.unlink(missing_ok=True)
     except _Ended:
         return 0  # the pods die with this process
     except Exception as error:
         if not isinstance(error, FoxrunError):
-            traceback.print_exc()
+            say(traceback.format_exc())
         if controller is not None:
-            with contextlib.suppress(InfrastructureError):
+            with contextlib.suppress(InfrastructureError, OSError):
                 controller.fail(f"the local engine failed: {error}")
-        print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        say(f"error: {error}")
         return error.exit_code if isinstance(error, FoxrunError) else 1
     return 0
 

@@ -44,6 +44,7 @@ class WorkflowDirectory:
         self.lock_file = self.path / "lock"
         self.commands = self.path / "commands"
         self.pods = self.path / "pods"
+        self.reserve = self.path / "reserve"
         self.controller_log = self.path / "controller.log"
 
     def read(self) -> Workflow:
