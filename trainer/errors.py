@@ -1,8 +1,8 @@
 """Errors that a user of the trainer can mend: one clear line, never a traceback.
 
-    TrainerError                exit 1
-    ├── UsageError              exit 2   called wrongly: unknown parameter, malformed number, mode not built
-    └── ResumeError             exit 1   the checkpoint is damaged or belongs to another configuration
+TrainerError                exit 1
+├── UsageError              exit 2   called wrongly: unknown parameter, malformed number, mode not built
+└── ResumeError             exit 1   the checkpoint is damaged or belongs to another configuration
 """
 
 from __future__ import annotations
