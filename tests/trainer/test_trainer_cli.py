@@ -176,7 +176,7 @@ def run_with_data(tmp_path: Path, data: str) -> None:
     run(settings([*arguments(tmp_path / "out"), "--data", data], {}), Stopping())
 
 
-def test_a_full_disk_is_one_line_and_leaves_no_half_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_line_and_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from foxrun import RunWriter
 
     def full(*_: Any) -> None:
@@ -185,7 +185,8 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_manifest(tmp_path: Path, mon
     monkeypatch.setattr(RunWriter, "append", full)
     with pytest.raises(TrainerError, match=r"the disk is full at .*: free space, or choose another --out"):
         run_here(tmp_path)
-    assert not list(tmp_path.glob("*/run_manifest.json"))
+    (path,) = tmp_path.glob("*/run_manifest.json")
+    assert json.loads(path.read_text())["exit_reason"].startswith("failed: the disk is full at")
 
 
 def test_resume_refuses_what_is_not_its_own(tmp_path: Path) -> None:
