@@ -20,7 +20,7 @@ from orchestrator.compare.divergence import SUMMARY_STEP, Differences
 from orchestrator.compare.legs import Side
 from orchestrator.compare.policy import Policy
 from orchestrator.compare.scan import BLOCK, LeafWatch, finds_flip, plant_flip, rechunk, rows_per_block
-from orchestrator.compare.text import number
+from orchestrator.compare.text import dollars
 from orchestrator.compare.tolerance import MODE_0_KEY
 from orchestrator.compare.values import compare_values, count_values, planted
 
@@ -241,8 +241,7 @@ def _pnl(outcome: list[v.OutcomeRow]) -> str:
             if row.delta == 0:
                 return "; the P&L is the same"
             percent = f" ({row.percent:+.3g} %)" if row.percent is not None else ""
-            sign = "-" if row.delta < 0 else ""
-            return f"; P&L differs by {sign}${number(abs(float(row.delta)))}{percent}"
+            return f"; P&L differs by {dollars(row.delta)}{percent}"
     return ""
 
 

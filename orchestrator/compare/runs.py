@@ -96,11 +96,14 @@ def _comparability(
     base["manifest_differences"] = manifest_differences(manifest_a, manifest_b, options.allow)
     why = reason(base["manifest_differences"])
     if why and not options.force:
-        command = f"foxrun compare {sides[0].label} {sides[1].label} --force"
+        command = f"foxrun compare {sides[0].label} {sides[1].label}"
+        following = f"compare runs that agree in these, or see where they part all the same: {command} --force"
+        if why == "code.tree_run":
+            following = f"see whether the other code changes any bit: {command} --allow tree"
         return v.make(
             v.INCOMPARABLE,
             f"the runs differ in {why}: differences between them would prove nothing",
-            next=f"compare runs that agree in these, or see where they part all the same: {command}",
+            next=following,
             **base,
         )
     if why:

@@ -40,10 +40,16 @@ def number(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             return {True: "NaN"}.get(math.isnan(value), "Infinity" if value > 0 else "-Infinity")
-        return f"{value:.6g}" if abs(value) < 1e5 else f"{value:,.2f}"
+        return f"{value:,.2f}" if 1e5 <= abs(value) < 1e12 else f"{value:.6g}"
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)
+
+
+def dollars(value: float) -> str:
+    """An amount with cents, or with what digits it has when it is less than a cent."""
+    amount = f"{abs(value):,.2f}" if abs(value) >= 0.01 else f"{abs(value):.3g}"
+    return f"{'-' if value < 0 else ''}${amount}"
 
 
 def names(values: list[str], shown: int = NAMES_SHOWN) -> str:
@@ -113,17 +119,36 @@ def _manifests(verdict: v.Verdict) -> list[str]:
 def _parted(verdict: v.Verdict) -> list[str]:
     if not verdict.parted or verdict.first_divergence is None:
         return []
-    rows = [["leaf", "component", "kind", "A", "B", "delta", "ulp"]]
+    texts = _texts_at(verdict, verdict.first_divergence.step)
+    plain = verdict.subject == "metrics"
+    rows = [["leaf", *([] if plain else ["component", "kind"]), "A", "B", "delta", "ulp"]]
     for leaf in verdict.parted[:LEAVES_SHOWN]:
         checksums = leaf.checksum_a is not None and leaf.checksum_b is not None
         checksums = checksums and (repr(leaf.checksum_a) != repr(leaf.checksum_b) or leaf.fingerprint_a is None)
-        a = show(leaf.checksum_a) if checksums else (leaf.fingerprint_a or "-")
-        b = show(leaf.checksum_b) if checksums else (leaf.fingerprint_b or "-")
-        rows.append([leaf.name, leaf.component or "-", leaf.kind or "-", a, b, number(leaf.delta), number(leaf.ulp)])
+        if checksums:
+            values = [show(leaf.checksum_a), show(leaf.checksum_b)]
+        elif leaf.fingerprint_a is not None:
+            values = [leaf.fingerprint_a, leaf.fingerprint_b or "-"]
+        else:
+            values = texts.get(leaf.name, ["-", "-"])
+        what = [] if plain else [leaf.component or "-", leaf.kind or "-"]
+        rows.append([leaf.name, *what, *values, number(leaf.delta), number(leaf.ulp)])
     more = len(verdict.parted) - LEAVES_SHOWN
     order = "" if verdict.subject == "metrics" else ", in dataflow order"
     head = f"parted at step {verdict.first_divergence.step}{order}: {len(verdict.parted)}"
     return [head, *_table(rows), *([f"  and {more} more"] if more > 0 else [])]
+
+
+def _texts_at(verdict: v.Verdict, step: int | str) -> dict[str, list[str]]:
+    """What the differences say about one step: the values of a leaf that has neither checksum nor fingerprint."""
+    prefix, found = f"step {step} (row ", {}
+    for d in verdict.differences:
+        if d.path.startswith(prefix):
+            name = d.path.partition(") ")[2]
+            found[name] = found[name.partition(".")[2] or name] = [d.a or "missing", d.b or "missing"]
+        elif d.file == "eval_summary.json":
+            found.setdefault(d.path, [d.a or "missing", d.b or "missing"])
+    return found
 
 
 def _growth(verdict: v.Verdict) -> list[str]:
@@ -148,11 +173,13 @@ def _outcome(verdict: v.Verdict) -> list[str]:
 
 
 def _differences(verdict: v.Verdict) -> list[str]:
+    """Their number, and those that the table of parted leaves does not show."""
     if not verdict.differences:
         return []
-    out = [f"differences: {verdict.differences_total:,}"]
-    for d in verdict.differences[:DIFFERENCES_SHOWN]:
+    in_rows = ("bits.u64", "diag.jsonl", "rows", "header" if verdict.parted else "rows")
+    others = [d for d in verdict.differences if d.file not in in_rows]
+    out = [f"differences in all: {verdict.differences_total:,}"]
+    for d in others[:DIFFERENCES_SHOWN]:
         values = f": {d.a} | {d.b}" if d.a or d.b else ""
-        out.append(f"  {d.file} {d.path} {d.kind}{values}")
-    more = verdict.differences_total - min(len(verdict.differences), DIFFERENCES_SHOWN)
-    return [*out, *([f"  and {more:,} more"] if more > 0 else [])]
+        out.append(f"  {' '.join(text for text in (d.file, d.path, d.kind) if text)}{values}")
+    return out

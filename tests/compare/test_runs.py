@@ -79,10 +79,32 @@ def test_a_parted_leaf_with_a_checksum_is_named_by_it(tmp_path: Path) -> None:
         v.GrowthPoint(step=5, leaves_parted=1, max_abs=2.0**-5, max_rel=2.0**-5 / 5.15625),
     ]
     assert verdict.outcome[0] == v.OutcomeRow(key="total_pnl_usd", a=1000.0, b=750.0, delta=-250.0, percent=-25.0)
-    assert verdict.message == "the runs part at step 3 in leaf vsn_w; P&L differs by -$250 (-25 %)"
+    assert verdict.message == "the runs part at step 3 in leaf vsn_w; P&L differs by -$250.00 (-25 %)"
     assert verdict.agreed is not None
     assert (verdict.agreed.rows, verdict.agreed.values) == (3, 20)
-    assert v.lines(verdict)[1] == line
+    hexes = [f"{word(3, 3) ^ flip:016x}" for flip in (0, 1)]
+    assert v.lines(verdict) == [
+        "drift: the runs part at step 3 in leaf vsn_w; P&L differs by -$250.00 (-25 %)",
+        line,
+        *v.lines(verdict)[2:4],
+        "agreed: 20 fingerprints (4 leaves x 3 rows)",
+        "planted flip in a copy (row 4, encoder_output): found",
+        "parted at step 3, in dataflow order: 2",
+        "  leaf    component  kind      A                 B                 delta      ulp",
+        "  vsn_w   vsn        weight    3.125             3.1328125         0.0078125  17,592,186,044,416",
+        f"  q_grad  q          gradient  {hexes[0]}  {hexes[1]}  -          -",
+        "growth:",
+        "  step  parted  largest difference  relative",
+        "  3     2       0.0078125           0.00249377",
+        "  4     1       0.015625            0.00377358",
+        "  5     1       0.03125             0.00606061",
+        "  outcome        A     B    delta  %",
+        "  total_pnl_usd  1000  750  -250   -25",
+        "differences in all: 5",
+        "  eval_summary.json total_pnl_usd changed: 1000.0 | 750.0",
+        f"next: foxrun compare {verdict.runs[0].label} {verdict.runs[1].label} --report report.html shows every leaf "
+        "and the growth; foxrun check tells whether the trainer parts from itself",
+    ]
 
 
 def test_a_parted_leaf_without_a_checksum_is_named_by_its_fingerprint(tmp_path: Path) -> None:
