@@ -46,13 +46,7 @@ class DirectoryStore:
 
         A file that is stored already costs one reading. Raises UsageError when it is no readable file.
         """
-        if not source.is_file():
-            what = "is a directory" if source.is_dir() else "does not exist"
-            raise UsageError(f"input {str(source)!r} {what}", remedy="give the path of one file")
-        if "{{" in source.name:
-            raise UsageError(
-                f"input {str(source)!r}: '{{{{' in a file's name is a tag to Argo", remedy="rename the file"
-            )
+        checked_input(source)
         try:
             digest = _sha256(source)
         except OSError as error:
@@ -90,6 +84,16 @@ class DirectoryStore:
     def delete(self, key: str) -> None:
         """Remove what is stored under a key or below it, if anything."""
         _remove(self.path(key))
+
+
+def checked_input(source: Path) -> Path:
+    """The path of one file whose name Argo can take. Raises UsageError."""
+    if not source.is_file():
+        what = "is a directory" if source.is_dir() else "does not exist"
+        raise UsageError(f"input {str(source)!r} {what}", remedy="give the path of one file")
+    if "{{" in source.name:
+        raise UsageError(f"input {str(source)!r}: '{{{{' in a file's name is a tag to Argo", remedy="rename the file")
+    return source
 
 
 @contextlib.contextmanager
