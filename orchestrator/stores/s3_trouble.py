@@ -106,6 +106,7 @@ _AGAIN = frozenset(
 def explain(error: BaseException, place: Place, what: str) -> Trouble:
     """What an exception of boto3, or of the transfer under it, means for ``what`` (such as ``s3://bucket/key``)."""
     from botocore import exceptions as b
+    from botocore.parsers import ResponseParserError
 
     if isinstance(error, InfrastructureError):
         return Trouble(error, False)
@@ -124,7 +125,7 @@ def explain(error: BaseException, place: Place, what: str) -> Trouble:
         return _final(what, "no region is set", "set s3_region (or AWS_DEFAULT_REGION)")
     if isinstance(error, b.ParamValidationError):
         return _final(what, "boto3 refuses the name of the bucket or the key", f"check s3_bucket ({place.bucket!r})")
-    if isinstance(error, b.ResponseParserError):
+    if isinstance(error, ResponseParserError):
         said = f"what answers at {place.host} is no S3 server"
         return _final(what, said, f"check s3_endpoint ({place.endpoint}): scheme, host and port")
     if isinstance(error, b.SSLError):
