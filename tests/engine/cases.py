@@ -101,29 +101,20 @@ def until(condition: Callable[[], Any], deadline_s: float = 60.0) -> Any:
 
 
 def controllers(home: Path, name: str) -> list[int]:
-    """The processes that run the controller of a workflow, its guardians among them; the controller is the first."""
-    found = []
+    """The controller of a workflow, if it runs, and then the guardians of its pods."""
+    found: list[int] = []
+    guardians: list[int] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if (
-                b"orchestrator.engines.local.controller" in words
-                and str(home).encode() in words
-                and name.encode() in words
-            ):
+            if b"orchestrator.engines.local.controller" in words and {str(home).encode(), name.encode()} <= {*words}:
                 found.append(int(entry.name))
-    parents = {pid: parent_of(pid) for pid in found}
-    return sorted(found, key=lambda pid: (parents[pid] in found, pid))
-
-
-def parent_of(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
+            elif words[0].startswith(f"foxrun guardian of {home}/workflows/{name}/".encode()):
+                guardians.append(int(entry.name))
+    return sorted(found) + sorted(guardians)
 
 
 def kill_controller(engine: LocalEngine, name: str) -> None:

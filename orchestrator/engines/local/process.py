@@ -108,10 +108,21 @@ def _guard(command: Command, grace_s: float, control: int, result: int) -> NoRet
         _close_all_but({0, 1, 2, control, result})
         if _LIBC is not None:
             _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            _rename(f"foxrun guardian of {command.log.parent}")
         ended = _run(command, grace_s, control)
         os.write(result, json.dumps(ended.__dict__).encode())
     finally:
         os._exit(0)
+
+
+def _rename(title: str) -> None:
+    """Let `ps` say what this process is: under its parent's words, who kills the one by them would kill the other."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(fields[45]), int(fields[46])  # arg_start and arg_end, proc(5)
+        if 0 < start < end:
+            ctypes.memset(start, 0, end - start)
+            ctypes.memmove(start, (words := title.encode()), min(len(words), end - start - 1))
 
 
 def _run(command: Command, grace_s: float, control: int) -> Exit:
