@@ -16,20 +16,23 @@ __all__ = ["DirectorySource", "Row", "Run", "Source", "open_run"]
 
 _MARKS = (schema.MANIFEST, schema.DIAG, schema.LEAVES, schema.BITS, schema.SUMMARY)
 
+_DEEPEST = 2
 
-def open_run(where: Path | str | Source) -> Run:
+
+def open_run(where: Path | str | Source, *, lazy: bool = False) -> Run:
     """Open a run directory, or an out directory with one complete attempt in it.
 
     Of several complete attempts the one finished last (by its manifest) is taken, with a note; of none, the largest
-    incomplete one, with its problems. Raises ContractError when there is no such directory or no run in it.
+    incomplete one, with its problems. ``lazy``: as :class:`Run` has it. Raises ContractError when there is no such
+    directory or no run in it.
     """
     try:
         if isinstance(where, (str, os.PathLike)):
             label = str(where)
-            attempts, empty = _attempts_in_directory(Path(where))
+            attempts, empty = _attempts_in_directory(Path(where), lazy)
         else:
             label = where.label
-            attempts, empty = _attempts_in_source(where)
+            attempts, empty = _attempts_in_source(where, lazy)
     except OSError as error:
         raise ContractError(f"cannot be listed: {error}", file=str(where), remedy="check its permissions") from None
     if not attempts:
@@ -50,7 +53,7 @@ def open_run(where: Path | str | Source) -> Run:
     return chosen
 
 
-def _attempts_in_directory(path: Path) -> tuple[list[Run], bool]:
+def _attempts_in_directory(path: Path, lazy: bool) -> tuple[list[Run], bool]:
     """The runs in a directory, and whether it is empty. Looks two levels deep: it may be any directory."""
     if not path.exists():
         raise ContractError("there is no such directory", file=str(path), remedy="check the path")
@@ -59,7 +62,7 @@ def _attempts_in_directory(path: Path) -> tuple[list[Run], bool]:
         raise ContractError("is a file, not a run directory", file=str(path), remedy=remedy)
     names = sorted(entry.name for entry in path.iterdir())
     if _is_run(names):
-        return [Run(DirectorySource(path))], False
+        return [Run(DirectorySource(path), lazy=lazy)], False
     attempts = []
     for name in names:
         inside = path / name
@@ -68,19 +71,26 @@ def _attempts_in_directory(path: Path) -> tuple[list[Run], bool]:
             and os.access(inside, os.R_OK | os.X_OK)
             and _is_run({entry.name for entry in inside.iterdir()})
         ):
-            attempts.append(Run(DirectorySource(inside)))
+            attempts.append(Run(DirectorySource(inside), lazy=lazy))
     return attempts, not names
 
 
-def _attempts_in_source(source: Source) -> tuple[list[Run], bool]:
+def _attempts_in_source(source: Source, lazy: bool) -> tuple[list[Run], bool]:
+    """The same of a source; two levels deep, since a store keeps the attempts of a leg by pod and run id."""
     listing = source.list()
     if _is_run(listing):
-        return [Run(source)], False
-    attempts = []
-    for prefix in sorted({name.split("/", 1)[0] + "/" for name in listing if "/" in name}):
-        inside = {name[len(prefix) :]: size for name, size in listing.items() if name.startswith(prefix)}
-        if _is_run(inside):
-            attempts.append(Run(SubSource(source, prefix, inside)))
+        return [Run(source, lazy=lazy)], False
+    below: dict[str, dict[str, int]] = {}
+    for name, size in listing.items():
+        parts = name.split("/")
+        for depth in range(1, min(len(parts) - 1, _DEEPEST) + 1):
+            below.setdefault("/".join(parts[:depth]) + "/", {})["/".join(parts[depth:])] = size
+    attempts: list[Run] = []
+    taken: list[str] = []
+    for prefix, inside in sorted(below.items()):
+        if _is_run(inside) and not prefix.startswith(tuple(taken)):
+            taken.append(prefix)
+            attempts.append(Run(SubSource(source, prefix, inside), lazy=lazy))
     return attempts, not listing
 
 

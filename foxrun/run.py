@@ -22,20 +22,22 @@ _RUN_AGAIN = "run the trainer again, or copy the run directory again"
 class Run:
     """A run, open for reading. Opening reads the listing, the manifest, leaves.json and eval_summary.json; rows stream.
 
-    ``problems`` grows while rows are read. ``row_count``: whole rows of bits.u64. ``complete``: the manifest is there
-    and sound, and every file that it names is there with its size.
+    ``lazy``: leaves.json and eval_summary.json are read when first asked for (``load`` reads both), so that a run far
+    away costs its manifest alone. ``problems`` grows while things are read. ``complete``: the manifest is there and
+    sound, and every file that it names is there with its size.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, lazy: bool = False) -> None:
         self.source = source
         self.label = source.label
         self.problems: list[Problem] = []
         self._noted: set[Problem] = set()
         self._per_file: dict[tuple[str, bool], int] = {}
         self.manifest: dict[str, Any] | None = None
-        self.leaves: list[Leaf] = []
-        self.summary: dict[str, Any] | None = None
-        self.row_count = 0
+        self._leaves: list[Leaf] = []
+        self._summary: dict[str, Any] | None = None
+        self._row_count = 0
+        self._loaded = False
         self.complete = False
         try:
             self.files = source.list()
@@ -43,10 +45,18 @@ class Run:
             self.files = {}
             self._problem(source.label, None, f"cannot be listed: {error}", "check the path and its permissions")
         self._read_manifest()
+        if not lazy:
+            self.load()
+
+    def load(self) -> None:
+        """Read leaves.json and eval_summary.json, unless they were read."""
+        if self._loaded:
+            return
+        self._loaded = True
         self._read_leaves()
         summary = self._read_json(schema.SUMMARY)
         if isinstance(summary, dict):
-            self.summary = summary
+            self._summary = summary
         elif summary is not _NOTHING:
             self._problem(schema.SUMMARY, 1, f"is {type(summary).__name__}, not an object", "write one JSON object")
         self._count_rows()
@@ -55,6 +65,24 @@ class Run:
                 self.label, None, f"holds neither {schema.DIAG} nor {schema.SUMMARY}",
                 "the trainer must write at least one of them",
             )  # fmt: skip
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """The fingerprinted leaves in dataflow order; empty without leaves.json."""
+        self.load()
+        return self._leaves
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        """The content of eval_summary.json; None without it."""
+        self.load()
+        return self._summary
+
+    @property
+    def row_count(self) -> int:
+        """Whole rows of bits.u64."""
+        self.load()
+        return self._row_count
 
     @property
     def run_id(self) -> str:
@@ -186,7 +214,7 @@ class Run:
             twice = next(name for name in names if names.count(name) > 1)
             self._problem(schema.LEAVES, None, f"the leaf {twice!r} is there twice", remedy)
             return
-        self.leaves = leaves
+        self._leaves = leaves
 
     def _count_rows(self) -> None:
         size = self.files.get(schema.BITS)
@@ -201,7 +229,7 @@ class Run:
             if size:
                 self._problem(schema.BITS, None, f"cannot be read without {schema.LEAVES}", _RUN_AGAIN)
             return
-        self.row_count, rest = divmod(size, width)
+        self._row_count, rest = divmod(size, width)
         if rest:
             what = f"the last row is cut: {size} bytes are no whole number of rows of {width} bytes"
             self._problem(schema.BITS, None, what, _RUN_AGAIN)

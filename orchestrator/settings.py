@@ -22,7 +22,10 @@ FILE_NAME = "foxrun.yaml"
 # Variables that foxrun hands to a trainer or that are for its developers: no settings, and no misspelt settings either.
 NOT_SETTINGS = frozenset(
     f"FOXRUN_{name}"
-    for name in ("LEG", "SHA", "TREE", "TREE_RUN", "BRANCH", "POISON", "TERMINATION_LOG", "POD", "DEBUG", "REGENERATE")
+    for name in (
+        *("LEG", "SHA", "TREE", "TREE_RUN", "BRANCH", "POISON", "TERMINATION_LOG", "POD", "DEBUG", "REGENERATE"),
+        *("S3_POD_ENDPOINT", "METRICS_URL"),
+    )
 )
 
 
@@ -65,6 +68,21 @@ class Settings:
         unit="apprise URLs",
         why="who hears of a verdict that is not 0; nobody unless named",
         secret=True,
+    )
+    s3_endpoint: str = _setting(
+        "", kind="endpoint", unit="URL", why="the S3 server; empty: AWS's own, or what AWS_ENDPOINT_URL says"
+    )
+    s3_bucket: str = _setting(
+        "", kind="text", unit="", why="where inputs and artifacts lie; s3://BUCKET/... names others"
+    )
+    s3_region: str = _setting(
+        "", kind="text", unit="", why="signed into each request; empty: the profile's, AWS_DEFAULT_REGION, or us-east-1"
+    )
+    s3_addressing: str = _setting(
+        "auto",
+        kind="addressing",
+        unit="",
+        why="bucket in the path, or virtual: in the host name; auto: virtual on AWS, else path, which needs no DNS",
     )
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -141,7 +159,7 @@ def parse_value(name: str, value: Any, where: str) -> Any:
     try:
         return _PARSERS[kind](value)
     except (TypeError, ValueError) as error:
-        shown = "the value" if kind == "urls" else repr(value)
+        shown = "the value" if kind in ("urls", "endpoint") else repr(value)  # they may hold a password
         raise UsageError(f"{where}: {name} cannot be {shown}: {error}", remedy="foxrun config explains it") from None
 
 
@@ -197,6 +215,22 @@ def _urls(value: Any) -> tuple[str, ...]:
     return tuple(item.strip() for item in items)
 
 
+def _endpoint(value: Any) -> str:
+    text = str(value).strip().rstrip("/")
+    match = re.fullmatch(r"https?://([^/?#\s]+)", text)
+    if text and match is None:
+        raise ValueError("a server is http://HOST[:PORT] or https://HOST[:PORT], with nothing behind it")
+    if match is not None and "@" in match.group(1):
+        raise ValueError("it must hold no password; credentials come from AWS_PROFILE or AWS_ACCESS_KEY_ID")
+    return text
+
+
+def _addressing(value: Any) -> str:
+    if value not in ("auto", "path", "virtual"):
+        raise ValueError("it is auto, path or virtual")
+    return str(value)
+
+
 _PARSERS = {
     "engine": _engine,
     "text": _text,
@@ -205,6 +239,8 @@ _PARSERS = {
     "mode": _mode,
     "duration": parse_duration,
     "urls": _urls,
+    "endpoint": _endpoint,
+    "addressing": _addressing,
 }
 
 

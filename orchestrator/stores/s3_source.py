@@ -24,8 +24,6 @@ BLOCK = 1 << 20
 class S3Source:
     """The objects below a prefix, as they were when first listed. Raises InfrastructureError for trouble on the way."""
 
-    remote = True  # its bytes come over a network
-
     def __init__(self, store: S3Store, prefix: str) -> None:
         self._store = store
         self._prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
