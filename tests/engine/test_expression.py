@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.engines.local.expression import DEPENDS, RETRY, WHEN, ExpressionError, parse
 
@@ -105,3 +109,31 @@ def test_a_wrong_expression_is_shown_with_the_position(dialect: str, text: str, 
 def test_an_expression_that_cannot_be_evaluated_is_an_error(text: str) -> None:
     with pytest.raises(ExpressionError, match=text[:9].replace("(", r"\(")):
         parse(text, RETRY).evaluate(LAST)
+
+
+ATOMS = st.sampled_from(["a.Succeeded", "a.Failed", "leg-b.Failed", "leg-b", "a", "c.Omitted"])
+FORMULAS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        inner.map(lambda x: f"!{x}" if x[0] not in "!(" else f"!({x})"),
+        st.tuples(inner, st.sampled_from(["&&", "||"]), inner).map(" ".join),
+        inner.map(lambda x: f"({x})"),
+    ),
+    max_leaves=12,
+)
+
+
+@given(FORMULAS, st.lists(st.booleans(), min_size=6, max_size=6))
+def test_depends_means_what_python_means(formula: str, values: list[bool]) -> None:
+    names = dict(zip(["a.Succeeded", "a.Failed", "leg-b.Failed", "leg-b", "a", "c.Omitted"], values, strict=True))
+    python = re.sub(r"[\w.-]+", lambda match: str(names[match[0]]), formula)
+    python = python.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
+    assert parse(formula, DEPENDS).evaluate(names) is eval(python)
+
+
+@given(st.text(max_size=30), st.sampled_from([DEPENDS, WHEN, RETRY]))
+def test_any_text_is_read_or_refused(text: str, dialect: str) -> None:
+    try:
+        parse(text, dialect)
+    except ExpressionError as error:
+        assert repr(text) in str(error)
