@@ -52,10 +52,14 @@ def _nodes(failures: str) -> dict[str, dict[str, Any]]:
             items = json.loads(items)
     except ValueError:
         return {}
+    failed = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    names = {str(item.get("displayName")) for item in failed}
     nodes = {}
-    for number, item in enumerate(items if isinstance(items, list) else []):
-        if not isinstance(item, dict) or item.get("templateName") in ("main", None):
-            continue  # the DAG fails because a part did
+    for number, item in enumerate(failed):
+        # The DAG fails because a part did, and leg-a because its last attempt, leg-a(0), did.
+        retried = any(name.startswith(f"{item.get('displayName')}(") for name in names)
+        if retried or item.get("templateName") in ("main", None):
+            continue
         code = re.search(r"exit code (\d+)", str(item.get("message") or ""))
         outputs = {"exitCode": code[1]} if code else {}
         nodes[str(number)] = {**item, "type": "Pod", "name": str(item.get("displayName")), "outputs": outputs}

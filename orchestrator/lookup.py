@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import UsageError, WorkflowNotFound
+from orchestrator.outcome import on_exit
 from orchestrator.settings import did_you_mean
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def node_of(engine: Engine, name: str, text: str) -> str:
     """A part of a workflow by its name or id, started or not. Raises UsageError with the names that there are."""
     workflow = engine.get(name)
     nodes = (workflow.get("status") or {}).get("nodes") or {}
-    known = {str(node.get("displayName")) for node in nodes.values() if node.get("type") == "Pod"}
+    known = {str(node.get("displayName")) for node in nodes.values() if node.get("type") == "Pod" and not on_exit(node)}
     known |= {full.split("(")[0] for full in known}  # leg-a means leg-a(0)
     for template in workflow["spec"].get("templates") or []:
         known |= {str(task["name"]) for task in (template.get("dag") or {}).get("tasks") or []}

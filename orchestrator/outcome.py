@@ -115,6 +115,8 @@ def _part(node: Mapping[str, Any], name: str) -> Part:
 
 def describe_part(part: Part) -> str:
     """``leg-a: exit code 137 (killed): message``; out of memory only when the reason says OOMKilled."""
+    if any(word in part.message.lower() for word in _STOPPED_WORDS):
+        return f"{part.name} was stopped: {part.message}"
     if part.reason == "OOMKilled":
         how = f"out of memory (OOMKilled, exit code {part.exit_code})"
     elif part.exit_code == 137:
@@ -150,7 +152,7 @@ def _of_part(part: Part, workflow: Mapping[str, Any]) -> Verdict:
         )
     if any(word in text for word in _STOPPED_WORDS):
         return v.make(
-            v.JOB_FAILED, f"{part.name} was stopped: {part.message}", next=f"foxrun retry {name}", parts=[part]
+            v.JOB_FAILED, f"workflow {name}: {describe_part(part)}", next=f"foxrun retry {name}", parts=[part]
         )
     deadline = any(word in text for word in _DEADLINE_WORDS)
     if deadline or part.phase == "Error" or (gate_or_compare and part.exit_code is not None):

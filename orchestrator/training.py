@@ -84,8 +84,8 @@ def read_parameter_file(file: Path) -> dict[str, str]:
 
     try:
         text = file.read_text("utf-8-sig")
-        if text.lstrip().startswith("{") and (found := _of_json(text)) is not None:
-            return found
+        if text.lstrip().startswith("{") and (of_json := _of_json(text)) is not None:
+            return of_json
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if not isinstance(root, yaml.MappingNode):
             raise UsageError(f"{file} must hold an object of parameters", remedy="for example: envs: 16")

@@ -42,7 +42,7 @@ def document() -> str:
 
 
 def _command(name: str) -> str:
-    group = click.Context(cli, info_name="foxrun")
+    group = click.Context(cli, info_name="foxrun", help_option_names=["-h", "--help"])
     found = cli.get_command(group, name)
     assert found is not None
     context = click.Context(found, info_name=name, parent=group, terminal_width=100, max_content_width=100)
