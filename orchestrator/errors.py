@@ -6,7 +6,9 @@
     ├── JobFailed               5   the trainer failed, was killed, or wrote no result; final
     ├── InfrastructureError     6   storage, network, cluster or deadline; worth retrying
     │   ├── DeadlinePassed
-    │   └── EngineDied              the local engine was killed under a run
+    │   ├── EngineDied              the local engine was killed under a run
+    │   ├── WorkflowDeleted         somebody deleted the workflow that was followed
+    │   └── Unschedulable           pods wait for a node or an image that does not come; final
     ├── WorkflowNotFound        2   no such workflow; final
     ├── WorkflowExists          2   the name is taken by another workflow; final
     ├── UnsupportedConstruct    2   the local engine does not have this construct; final
@@ -75,6 +77,16 @@ class DeadlinePassed(InfrastructureError):
 
 class EngineDied(InfrastructureError):
     """The process that ran a workflow is gone and the workflow is not completed."""
+
+
+class WorkflowDeleted(InfrastructureError):
+    """A workflow that was there is gone, or another one has its name now."""
+
+
+class Unschedulable(InfrastructureError):
+    """What is left to run cannot start: no node takes its pods, or there is no such image."""
+
+    retryable = False
 
 
 class IncompleteRun(FoxrunError):

@@ -22,6 +22,8 @@ FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 8.0
 # The API server takes 3 MiB; etcd behind it 1.5 MiB, which is the limit that Workflows meet.
 _TOO_LARGE = ("request is too large", "etcdserver: request is too large", "trying to send message larger than")
+# What argo-server says when the API server behind it restarts.
+_PASSES = ("connection refused", "connection reset", "EOF", "timeout", "etcdserver", "TLS handshake", "try again")
 
 
 class Unavailable(InfrastructureError):
@@ -95,7 +97,7 @@ class Transport:
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
-    def bytes(self, path: str, *, query: Mapping[str, str] | None = None) -> Iterator[bytes]:
+    def chunks(self, path: str, *, query: Mapping[str, str] | None = None) -> Iterator[bytes]:
         """The body of a GET in chunks. Raises Unavailable when it is cut."""
         response = self._open("GET", path, query, None, {}, READ_S, stream=True)
         try:
@@ -230,6 +232,7 @@ def _object(data: bytes, path: str) -> dict[str, Any]:
 
 def _error(status: int, body: bytes, what: str, headers: Mapping[str, str]) -> InfrastructureError | UsageError:
     """The error of an HTTP status; the server's own words are kept."""
+    said: Any = None
     try:
         said = json.loads(body)
         message = str(said.get("message") or said.get("error") or said) if isinstance(said, dict) else str(said)
@@ -262,6 +265,10 @@ def _error(status: int, body: bytes, what: str, headers: Mapping[str, str]) -> I
         return UsageError(
             f"{what} is redirected to {headers.get('Location', 'nowhere')}", remedy="give that address instead"
         )
+    of_argo = isinstance(said, dict) and "code" in said and said.get("kind") != "Status"
+    if status == 500 and of_argo and not any(words in message for words in _PASSES):
+        # argo-server answers so whatever is no kind of its own, from "cannot retry" to an API server that is away.
+        return InfrastructureError(f"argo-server: {message}", remedy="foxrun get shows the workflow's state")
     if status in (429, 500, 502, 503, 504):
         return Unavailable(f"{message} ({what}: HTTP {status})", remedy="try again; foxrun doctor checks the parts")
     return UsageError(f"{message} (HTTP {status})", remedy="foxrun lint checks the Workflow")
