@@ -15,6 +15,8 @@ from torch import Tensor
 
 from trainer import backward
 
+CPU_BLOCK_VALUES = 1 << 17
+
 
 class Operators:
     """The eager implementation, for modes 0 to 3, on any device that torch runs on."""
@@ -24,6 +26,16 @@ class Operators:
         self.swapped_sum = False
         self._ranges: dict[int, Tensor] = {}
         self._masks: dict[int, Tensor] = {}
+
+    def block(self, values_each: int, count: int) -> int:
+        """How many of ``count`` sequences, of ``values_each`` values a layer, one pass takes: a function of shapes.
+
+        On a CPU as many as keep a layer's arrays in cache: 32 of 32 x 128 take 55 ms where all 128 took 93. On
+        CUDA all.
+        """
+        if self.device.type != "cpu":
+            return count
+        return max(1, min(count, CPU_BLOCK_VALUES // values_each))
 
     # Products and shapes
 

@@ -173,3 +173,17 @@ def test_greedy_evaluation_takes_the_likeliest_action(tmp_path: Path, run: Writt
     greedy = run_here(tmp_path, 6, 3, eval_temperature="0")
     assert greedy.rows[:6] == run.rows[:6]
     assert greedy.column("act_action")[6] != run.column("act_action")[6]
+
+
+def test_a_batch_in_blocks_gives_the_same_up_to_rounding_and_the_same_bits_each_time(
+    tmp_path: Path, run: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainer.ops.CPU_BLOCK_VALUES", 3 * 8 * 16)  # sequences in blocks of 3, 3 and 2
+    one, two = (run_here(tmp_path / name, 6, 3) for name in ("one", "two"))
+    assert one.compared() == two.compared()
+    assert one.names == run.names and one.bits.shape == run.bits.shape
+    for name in ("act_features", "replay_tree", "vsn_w", "batch_features"):
+        assert one.column(name)[0] == run.column(name)[0]
+    for got, whole in zip(one.rows[:2], run.rows[:2], strict=True):
+        assert got["checksums"] == pytest.approx(whole["checksums"], rel=1e-4, abs=1e-4)
+        assert got["metrics"] == pytest.approx(whole["metrics"], rel=1e-4, abs=1e-5)

@@ -69,7 +69,7 @@ def act(
     evaluation, whose epsilon is 0.
     """
     features, agent = market.observe(desk.book, desk.env, config.window)
-    outputs = network.forward(ops, parameters, features, agent, desk.h, config.scan_head_dim)
+    outputs = passed(ops, config, parameters, features, agent, desk.h)
     log_pi = ops.log_softmax(outputs.pi_logits)
     entropy = -(ops.exp(log_pi) * log_pi).sum(-1)
     action = choose(ops, counters, keys, outputs.pi_logits, temperature, epsilon)
@@ -78,6 +78,18 @@ def act(
     # An episode that ended starts the next one without a memory of it.
     desk.h = torch.where(result.done[:, None], 0.0, outputs.encoder_output)
     return Acted(features=features, agent=agent, outputs=outputs, entropy=entropy, action=action, result=result)
+
+
+@torch.no_grad()
+def passed(
+    ops: Operators, config: TrainerConfig, p: Mapping[str, Tensor], features: Tensor, agent: Tensor, h: Tensor
+) -> network.Activations:
+    """One forward pass without gradients; shapes as in :func:`trainer.model.network.forward`."""
+    parts = [
+        network.forward(ops, p, features[part], agent[part], h[part], config.scan_head_dim)
+        for part in network.blocks(ops, features, config.width)
+    ]
+    return network.joined(ops, parts)
 
 
 def choose(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -37,6 +38,15 @@ class Losses:
     total: Tensor
 
 
+def added(ops: Operators, parts: Sequence[Losses]) -> Losses:
+    """The losses of a batch from those of its parts, totals added in order."""
+    total = parts[0].total
+    for part in parts[1:]:
+        total = total + part.total
+    joined = {f.name: ops.cat([getattr(p, f.name) for p in parts], 0) for f in fields(Losses) if f.name != "total"}
+    return Losses(**joined, total=total)
+
+
 def target_distribution(
     ops: Operators,
     support: Support,
@@ -66,8 +76,12 @@ def losses(
     action: Tensor,
     target: Tensor,
     weights: Tensor,
+    batch: int,
 ) -> Losses:
-    """Losses of one batch: ``action`` int64 [b], ``target`` [b, ATOMS], importance ``weights`` [b]."""
+    """Losses of a part of a batch of ``batch`` samples; the parts' totals add up to the batch's mean.
+
+    ``action`` int64 [b], ``target`` [b, ATOMS], importance ``weights`` [b].
+    """
     chosen = ops.one_hot(action, outputs.pi_logits.shape[1])
     log_q = (ops.log_softmax(outputs.q_logits) * chosen[:, :, None]).sum(1)
     q = -(target * log_q).sum(-1)
@@ -80,5 +94,5 @@ def losses(
     error = outputs.v_value - target_value
     v = 0.5 * error * error
     policy = config.pi_coefficient * pi - config.entropy_coefficient * entropy
-    total = (weights * (q + policy + config.v_coefficient * v)).mean()
+    total = (weights * (q + policy + config.v_coefficient * v)).sum() * (1.0 / batch)
     return Losses(q=q, pi=pi, v=v, entropy=entropy, target_value=target_value, total=total)

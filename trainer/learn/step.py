@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -13,14 +14,16 @@ from trainer.data.book import SCALARS, VARIABLES
 from trainer.exact.counters import Counters, Purpose
 from trainer.exact.tape import Tape
 from trainer.learn import leaves
-from trainer.learn.acting import Acted, Desk, act
-from trainer.learn.losses import Losses, Support, losses, target_distribution
+from trainer.learn.acting import Acted, Desk, act, passed
+from trainer.learn.losses import Losses, Support, added, losses, target_distribution
 from trainer.learn.optimiser import AdamW
 from trainer.learn.replay import Replay, Sample, Transition
 from trainer.market.environment import ACTIONS, Market, MarketConfig
 from trainer.model import network
 from trainer.model.parameters import Layout
 from trainer.ops import Operators
+
+_Values = TypeVar("_Values", network.Activations, Losses)
 
 TRAIN_METRICS = (
     "loss", "q_loss", "pi_loss", "v_loss", "entropy", "batch_entropy", "grad_norm", "target_value_mean",
@@ -184,52 +187,79 @@ class Trainer:
         t = sample.transitions
         if self.fault.at("nan", step):
             t.reward[:1] = float("nan")
-        with torch.no_grad():
-            later = t.features[:, c.rows_per_step :]
-            online_next = self._forward(self.parameters, later, t.next_agent, t.next_h).q_logits
-            target_next = self._forward(self.target, later, t.next_agent, t.next_h).q_logits
-            target = target_distribution(
-                ops, self.support,
-                online_next=online_next, target_next=target_next,
-                reward=t.reward, discount=(1.0 - t.done) * c.gamma,
-            )  # fmt: skip
-        outputs = self._forward(self._trainable, t.features[:, : c.window], t.agent, t.h)
-        loss = losses(ops, c, self.support, outputs=outputs, action=t.action, target=target, weights=sample.weights)
-        heads = [outputs.q_logits, outputs.pi_logits, outputs.v_value, outputs.encoder_output]
-        gradients = torch.autograd.grad(loss.total, [*heads, *self._trainable.values()])
-        named = dict(zip(self._trainable, gradients[len(heads) :], strict=True))
+        later = t.features[:, c.rows_per_step :]
+        online_next = passed(ops, c, self.parameters, later, t.next_agent, t.next_h).q_logits
+        target_next = passed(ops, c, self.target, later, t.next_agent, t.next_h).q_logits
+        target = target_distribution(
+            ops, self.support,
+            online_next=online_next, target_next=target_next, reward=t.reward, discount=(1.0 - t.done) * c.gamma,
+        )  # fmt: skip
+        outputs, loss, output_gradients, named = self._gradients(sample, target)
         with torch.no_grad():
             flat = self.layout.gather(named, self._gradient)
             norm = self.optimiser.clip(flat)
             self.optimiser.update(self.flat, flat, self.step)
             self.optimiser.follow(self.flat_target, self.flat)
-            priorities = ops.power(loss.q.detach().clamp(min=0.0) + c.priority_floor, c.priority_alpha)
+            priorities = ops.power(loss.q.clamp(min=0.0) + c.priority_floor, c.priority_alpha)
             priorities = faults.unset_scale(self.fault, step, priorities)
             self.replay.update(sample.indices, priorities)
         return Learned(
             sample=sample, outputs=outputs, next_q_logits=online_next, target_next_q_logits=target_next,
-            target=target, losses=loss, gradients=named, output_gradients=gradients[: len(heads)],
+            target=target, losses=loss, gradients=named, output_gradients=output_gradients,
             grad_norm=norm, priorities=priorities,
         )  # fmt: skip
 
-    def _forward(self, p: dict[str, Tensor], features: Tensor, agent: Tensor, h: Tensor) -> network.Activations:
-        return network.forward(self.ops, p, features, agent, h, self.config.scan_head_dim)
+    def _gradients(
+        self, sample: Sample, target: Tensor
+    ) -> tuple[network.Activations, Losses, tuple[Tensor, ...], dict[str, Tensor]]:
+        """Forward and backward: activations, losses, gradients of the heads' outputs and encoder's, of parameters.
+
+        Blocks of the batch one after the other; their gradients are added in this order.
+        """
+        ops, c, t = self.ops, self.config, sample.transitions
+        features = t.features[:, : c.window]
+        outputs, found, above = [], [], []
+        total: list[Tensor] = []
+        for part in network.blocks(ops, features, c.width):
+            p = self._trainable
+            out = network.forward(ops, p, features[part], t.agent[part], t.h[part], c.scan_head_dim)
+            loss = losses(
+                ops, c, self.support, outputs=out, action=t.action[part], target=target[part],
+                weights=sample.weights[part], batch=c.batch_size,
+            )  # fmt: skip
+            heads = [out.q_logits, out.pi_logits, out.v_value, out.encoder_output]
+            gradients = torch.autograd.grad(loss.total, [*heads, *p.values()])
+            outputs.append(detached(out))
+            found.append(detached(loss))
+            above.append(gradients[: len(heads)])
+            own = list(gradients[len(heads) :])
+            if total:
+                torch._foreach_add_(total, own)
+            else:
+                total = own
+        upper = tuple(ops.cat(list(parts), 0) for parts in zip(*above, strict=True))
+        return network.joined(ops, outputs), added(ops, found), upper, dict(zip(self._trainable, total, strict=True))
 
     def _metrics(self, acted: Acted, learned: Learned) -> dict[str, Tensor]:
         found = learned.losses
         return {
-            "loss": found.total.detach(),
-            "q_loss": found.q.detach().mean(),
-            "pi_loss": found.pi.detach().mean(),
-            "v_loss": found.v.detach().mean(),
-            "batch_entropy": found.entropy.detach().mean(),
+            "loss": found.total,
+            "q_loss": found.q.mean(),
+            "pi_loss": found.pi.mean(),
+            "v_loss": found.v.mean(),
+            "batch_entropy": found.entropy.mean(),
             "grad_norm": learned.grad_norm,
             "target_value_mean": found.target_value.mean(),
-            "v_value_mean": learned.outputs.v_value.detach().mean(),
+            "v_value_mean": learned.outputs.v_value.mean(),
             "priority_mean": learned.priorities.mean(),
             "win_rate_ema": self.win_rate_ema.clone(),
             **acting_metrics(acted),
         }
+
+
+def detached(values: _Values) -> _Values:
+    """The same values without the graph that made them, whose memory the next block can use."""
+    return type(values)(**{f.name: getattr(values, f.name).detach() for f in fields(values)})
 
 
 def acting_metrics(acted: Acted) -> dict[str, Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from torch import Tensor
@@ -57,6 +57,20 @@ COMPONENTS = {
     "pi_logits": "pi",
     "v_value": "v",
 }
+
+
+def joined(ops: Operators, parts: Sequence[Activations]) -> Activations:
+    """The activations of several blocks of one batch, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Activations(**{f.name: ops.cat([getattr(p, f.name) for p in parts], 0) for f in fields(Activations)})
+
+
+def blocks(ops: Operators, features: Tensor, width: int) -> list[slice]:
+    """The parts of a batch that pass through the network one after the other."""
+    count, window = features.shape[:2]
+    size = ops.block(window * width, count)
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 def layout(shape: Shape) -> Layout:
