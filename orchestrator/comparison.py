@@ -8,61 +8,73 @@ from __future__ import annotations
 from pathlib import Path
 
 from foxrun import jsonio
-from foxrun.files import open_input, write_atomic
+from foxrun.files import write_atomic
 from foxrun.problems import ContractError
-from foxrun.reader import Run, open_run
+from foxrun.reader import Run, Source, open_run
 from orchestrator.compare import verdict as v
 from orchestrator.compare.comparable import check_allowed
 from orchestrator.compare.legs import Side
 from orchestrator.compare.policy import Options
 from orchestrator.compare.tolerance import Rule, Tolerance, checked_rtol, parse_tolerance
 from orchestrator.errors import InfrastructureError, UsageError
+from orchestrator.places import DIRECTORY, FILE, NOTHING, Found, Places
 
 MARKS = ("diag.jsonl", "eval_summary.json", "bits.u64", "leaves.json", "run_manifest.json")
 
 
 def compare(
-    a: Path | str, b: Path | str, options: Options | None = None, *, verdict_file: Path | str | None = None
+    a: Path | str,
+    b: Path | str,
+    options: Options | None = None,
+    *,
+    verdict_file: Path | str | None = None,
+    places: Places | None = None,
 ) -> v.Verdict:
-    """The verdict on two run directories, or on two metric files; written to `verdict_file` atomically when given.
+    """The verdict on two runs, or on two metric files; written to `verdict_file` atomically when given.
+
+    Each is a path, or an address on S3 (s3://bucket/prefix), which `places` knows how to reach.
 
     Raises:
         UsageError: a path that does not exist (outside a workflow), a directory against a file, a file of another kind.
-        InfrastructureError: a file cannot be opened, or verdict.json not written.
+        InfrastructureError: a file cannot be opened, S3 cannot be read, or verdict.json not written.
     """
     options = options or Options()
     check_allowed(options.allow)
-    path_a, path_b = Path(a), Path(b)
+    places = places or Places()
+    found_a, found_b = places.find(a), places.find(b)
     in_workflow = bool(options.status_a or options.status_b)
-    for path in (path_a, path_b):
-        if not path.exists() and not in_workflow:
-            raise UsageError(f"{path}: there is no such file or directory", remedy="check the path")
-    if path_a.is_file() and path_b.is_file():
-        verdict = _compare_files(path_a, path_b, options)
+    for found in (found_a, found_b):
+        if found.kind == NOTHING and not in_workflow:
+            what = "nothing is stored there" if found.remote else "there is no such file or directory"
+            raise UsageError(f"{found.label}: {what}", remedy="check the address" if found.remote else "check the path")
+    if found_a.kind == found_b.kind == FILE:
+        verdict = _compare_files(found_a, found_b, options)
     else:
-        for path, other in ((path_a, path_b), (path_b, path_a)):
-            if path.is_file() and other.is_dir():
+        for found, other in ((found_a, found_b), (found_b, found_a)):
+            if found.kind == FILE and other.kind == DIRECTORY:
                 raise UsageError(
-                    f"{path} is a file and {other} is a directory",
+                    f"{found.label} is a file and {other.label} is a directory",
                     remedy="compare two run directories, or two metric files",
                 )
         from orchestrator.compare.runs import compare_runs
 
         verdict = compare_runs(
-            open_side("A", path_a, options.status_a), open_side("B", path_b, options.status_b), options
+            open_side("A", found_a.run, options.status_a), open_side("B", found_b.run, options.status_b), options
         )
     if verdict_file is not None:
         write_verdict(verdict, verdict_file)
     return verdict
 
 
-def open_side(letter: str, where: Path | str, status: str = "") -> Side:
-    """One side of a comparison: the run that the path holds, or why there is none."""
+def open_side(letter: str, where: Path | str | Source, status: str = "") -> Side:
+    """One side of a comparison: the run that a path or a source holds, or why there is none."""
+    remote = not isinstance(where, (str, Path))
+    label = str(where) if isinstance(where, (str, Path)) else where.label
     try:
-        run: Run = open_run(where)
+        run: Run = open_run(where, lazy=remote)
     except ContractError as error:
-        return Side(letter=letter, label=str(where), absent=error, status=status)
-    return Side(letter=letter, label=run.label, run=run, status=status)
+        return Side(letter=letter, label=label, absent=error, status=status, remote=remote)
+    return Side(letter=letter, label=run.label, run=run, status=status, remote=remote)
 
 
 def write_verdict(verdict: v.Verdict, path: Path | str) -> None:
@@ -79,12 +91,19 @@ def write_verdict(verdict: v.Verdict, path: Path | str) -> None:
 def read_verdict(path: Path | str) -> v.Verdict:
     """The Verdict in a verdict.json. Raises UsageError that names the file when it holds none."""
     try:
-        return v.from_dict(jsonio.loads(Path(path).read_bytes(), name=str(path)))
+        data = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", remedy="check the path") from error
+    return parse_verdict(data, str(path))
+
+
+def parse_verdict(data: bytes, label: str) -> v.Verdict:
+    """The Verdict in the bytes of a verdict.json. Raises UsageError that names it when they hold none."""
+    try:
+        return v.from_dict(jsonio.loads(data, name=label))
     except (ContractError, ValueError) as error:
         raise UsageError(
-            f"{path}: not a verdict: {error}", remedy="foxrun compare A B --verdict FILE writes one"
+            f"{label}: not a verdict: {error}", remedy="foxrun compare A B --verdict FILE writes one"
         ) from error
 
 
@@ -102,24 +121,29 @@ def read_tolerance(file: Path | str | None = None, text: str = "", rtol: float |
     return Tolerance(rules=rules, rtol=None if rtol is None else checked_rtol(rtol))
 
 
-def _compare_files(path_a: Path, path_b: Path, options: Options) -> v.Verdict:
+def _compare_files(found_a: Found, found_b: Found, options: Options) -> v.Verdict:
     from orchestrator.compare.metric_table import JSON_LINES, parse_metrics
     from orchestrator.compare.metrics import compare_metrics
 
     contents = []
-    for path in (path_a, path_b):
+    labels = (found_a.label, found_b.label)
+    for found in (found_a, found_b):
         try:
-            with open_input(path) as stream:
+            with found.open() as stream:
                 contents.append(stream.read())
         except ContractError as error:
-            summaries = [v.RunSummary(label=str(path_a)), v.RunSummary(label=str(path_b))]
-            return v.make(v.INCOMPLETE, f"{path}: {error.what}", next=error.remedy, subject="metrics", runs=summaries)
+            summaries = [v.RunSummary(label=found_a.label), v.RunSummary(label=found_b.label)]
+            return v.make(
+                v.INCOMPLETE, f"{found.label}: {error.what}", next=error.remedy, subject="metrics", runs=summaries
+            )
         except OSError as error:
-            raise InfrastructureError(f"{path}: cannot be read: {error.strerror}", remedy="check the disk") from error
-    a, b = (parse_metrics(data, str(path)) for data, path in zip(contents, (path_a, path_b), strict=True))
+            raise InfrastructureError(
+                f"{found.label}: cannot be read: {error.strerror}", remedy="check the disk"
+            ) from error
+    a, b = (parse_metrics(data, label) for data, label in zip(contents, labels, strict=True))
     if a.format != b.format and JSON_LINES in (a.format, b.format):  # one line of JSON may be JSON lines of one row
         a, b = (
-            parse_metrics(data, str(path), as_lines=table.one_line)
-            for data, path, table in zip(contents, (path_a, path_b), (a, b), strict=True)
+            parse_metrics(data, label, as_lines=table.one_line)
+            for data, label, table in zip(contents, labels, (a, b), strict=True)
         )
     return compare_metrics(a, b, tolerance=options.tolerance, ignore=options.ignore)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from orchestrator import comparison
 from orchestrator.compare.verdict import Verdict
@@ -12,16 +12,25 @@ from orchestrator.errors import UsageError
 from orchestrator.following import judge, write_report
 from orchestrator.lookup import full_name
 from orchestrator.outcome import is_completed
+from orchestrator.places import FILE, Places, is_remote
 from orchestrator.settings import Settings, home_directory
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
 
-_PAIRS = (("twin1", "twin2"), ("a", "b"))
+VERDICT = "verdict.json"
+_PAIRS = (("twin1", "twin2"), ("a", "b"), ("leg-a", "leg-b"))
 
 
-def report(subjects: Sequence[str], *, settings: Settings, out: Path | None, engine: Callable[[], Engine]) -> Path:
-    """Write the report of a workflow, of what holds a verdict, or of two runs; returns its path.
+def report(
+    subjects: Sequence[str],
+    *,
+    settings: Settings,
+    out: Path | None,
+    engine: Callable[[], Engine],
+    places: Places | None = None,
+) -> Path:
+    """Write the report of a workflow, of what holds a verdict, or of two runs, here or on S3; returns its path.
 
     Raises:
         UsageError: nothing there that a report can be made of.
@@ -31,7 +40,10 @@ def report(subjects: Sequence[str], *, settings: Settings, out: Path | None, eng
             f"a report is of one workflow or of two runs, not of {len(subjects)}", remedy="give one or two"
         )
     if len(subjects) == 2:
-        verdict = comparison.compare(Path(subjects[0]), Path(subjects[1]))
+        verdict = comparison.compare(subjects[0], subjects[1], places=places)
+        return write_report(verdict, out or Path("report.html")).absolute()
+    if is_remote(subjects[0]):
+        verdict = _of_address(subjects[0], places or Places(settings))
         return write_report(verdict, out or Path("report.html")).absolute()
     path = Path(subjects[0])
     if path.exists():
@@ -45,7 +57,7 @@ def report(subjects: Sequence[str], *, settings: Settings, out: Path | None, eng
 
 
 def _of_path(path: Path) -> Verdict:
-    file = path / "verdict.json" if path.is_dir() else path
+    file = path / VERDICT if path.is_dir() else path
     if file.is_file():
         return comparison.read_verdict(file)
     for a, b in _PAIRS:
@@ -54,3 +66,24 @@ def _of_path(path: Path) -> Verdict:
     raise UsageError(
         f"{path} holds neither a verdict.json nor two runs", remedy="give two runs to compare: foxrun report A B"
     )
+
+
+def _of_address(address: str, places: Places) -> Verdict:
+    """The verdict of a workflow's prefix on S3, of a prefix that holds two runs, or of a verdict.json there."""
+    address = address.rstrip("/")
+    found = places.find(address)
+    if found.kind == FILE:
+        return _read(found.open, address)
+    names = found.run.list() if not isinstance(found.run, Path) else {}
+    if VERDICT in names:
+        return _read(places.find(f"{address}/{VERDICT}").open, f"{address}/{VERDICT}")
+    for a, b in _PAIRS:
+        if all(any(name.startswith(f"{side}/") for name in names) for side in (a, b)):
+            return comparison.compare(f"{address}/{a}", f"{address}/{b}", places=places)
+    what = "holds neither a verdict.json nor two runs" if names else "nothing is stored there"
+    raise UsageError(f"{address}: {what}", remedy="give two runs to compare: foxrun report A B")
+
+
+def _read(open_: Callable[[], BinaryIO], label: str) -> Verdict:
+    with open_() as stream:
+        return comparison.parse_verdict(stream.read(), label)

@@ -11,8 +11,8 @@ from orchestrator.cli import options
 
 
 @click.command("compare")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("a", type=options.Run())
+@click.argument("b", type=options.Run())
 @click.option("--tolerance", type=click.Path(path_type=Path), help="Tolerance file (docs/verdicts.md).")
 @click.option("--tolerance-json", metavar="JSON", default="", help="The same as text, as a workflow passes it.")
 @click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance for checksums, such as 1e-5.")
@@ -35,17 +35,20 @@ from orchestrator.cli import options
 )
 @options.output("json", help="Print the verdict so.")
 def command(
-    a: Path, b: Path, tolerance: Path | None, tolerance_json: str, rtol: float | None, verify: bool, force: bool,
+    a: Path | str, b: Path | str, tolerance: Path | None, tolerance_json: str, rtol: float | None, verify: bool,
+    force: bool,
     allow: tuple[str, ...], ignore: tuple[str, ...], status_a: str, status_b: str, verdict_file: Path | None,
     report_file: Path | None, writes: tuple[str, ...], fmt: str | None,
 ) -> None:  # fmt: skip
     """Compare two runs (directories) or two metric files, bit by bit.
 
-    A metric file is JSON lines, JSON or CSV, also .gz or .zst.
+    A metric file is JSON lines, JSON or CSV, also .gz or .zst. A and B may lie on S3: then equal runs are told by their
+    manifests, and of runs that part only the first block that differs is read (--verify reads everything).
 
     \b
     foxrun compare runs/a runs/b --report report.html
     foxrun compare a.jsonl b.jsonl --rtol 1e-6 --ignore 'time*'
+    foxrun compare s3://bucket/old/leg-a runs/a
 
     Exit codes: 0 identical or inside your tolerance, 3 drift, 5 a job failed, 7 incomparable or incomplete.
     """
@@ -66,6 +69,7 @@ def command(
             status_a=status_a,
             status_b=status_b,
         ),
+        places=options.places(a, b),
     )
     if status_a or status_b:
         write_termination_log(verdict, os.environ)

@@ -14,6 +14,7 @@ from orchestrator.settings import Settings, home_directory, load_settings, parse
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
+    from orchestrator.places import Places
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +30,30 @@ class Duration(click.ParamType[float]):
             return parse_duration(value)
         except ValueError as error:
             self.fail(f"{value!r}: {error}", param, ctx)
+
+
+class Run(click.ParamType["Path | str"]):
+    """A path, or an address on S3, whose two slashes a path would lose."""
+
+    name = "path or s3://bucket/prefix"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        """The address as it is, or the path."""
+        from orchestrator.places import is_remote
+
+        return value if is_remote(value) else Path(value)
+
+
+def places(*named: Path | str) -> Places | None:
+    """How to reach what is named, by the settings that hold here; None where all of it are paths, which need none.
+
+    Requests to S3 that are made again are told on stderr.
+    """
+    from orchestrator.places import Places, is_remote
+
+    if not any(is_remote(where) for where in named):
+        return None
+    return Places(current(), say=lambda text: click.echo(f"note: {text}", err=True))
 
 
 MODES = click.IntRange(0, 3)

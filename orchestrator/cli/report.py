@@ -17,16 +17,24 @@ def command(subjects: tuple[str, ...], out: Path | None, show: bool) -> None:
     """Write the HTML report of a workflow, of a run, or of two runs, and print its path.
 
     One file, no script, nothing remote. NAME is a completed workflow, the beginning of its name, or @latest; a
-    directory or a file is a verdict.json or what holds one; A and B are two runs to compare.
+    directory or a file is a verdict.json or what holds one; A and B are two runs to compare. All but NAME may be an
+    address on S3: a workflow's is s3://bucket/UID.
 
     \b
     foxrun report @latest
     foxrun report runs/a runs/b --out report.html
+    foxrun report s3://bucket/uid/leg-a s3://bucket/uid/leg-b
     """
     from orchestrator.reporting import report
 
     settings = options.current()
-    file = report(subjects, settings=settings, out=out, engine=lambda: options.engine_of(settings))
+    file = report(
+        subjects,
+        settings=settings,
+        out=out,
+        engine=lambda: options.engine_of(settings),
+        places=options.places(*subjects),
+    )
     click.echo(file)
     if show:
         click.launch(str(file))

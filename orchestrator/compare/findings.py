@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foxrun.problems import Problem
 from foxrun.reader import Run
@@ -23,6 +23,9 @@ from orchestrator.compare.scan import BLOCK, LeafWatch, finds_flip, plant_flip, 
 from orchestrator.compare.text import dollars
 from orchestrator.compare.tolerance import MODE_0_KEY
 from orchestrator.compare.values import compare_values, count_values, planted
+
+if TYPE_CHECKING:
+    from orchestrator.compare.rows import RowComparison  # numpy, which an identical pair does not need
 
 _ROWS_READ_FOR_A_FLIP = 1000
 
@@ -126,11 +129,12 @@ def _planted_flip(run: Run) -> v.PlantedFlip | None:
     for row in run.rows():
         if (row.checksums or row.metrics) and row.index < _ROWS_READ_FOR_A_FLIP:
             value = {"checksums": row.checksums, "metrics": row.metrics}
-            return _planted_value(value, row.index)
-    return _planted_value(run.summary, -1) if run.summary else None
+            return planted_value(value, row.index)
+    return planted_value(run.summary, -1) if run.summary else None
 
 
-def _planted_value(value: Any, row: int) -> v.PlantedFlip | None:
+def planted_value(value: Any, row: int) -> v.PlantedFlip | None:
+    """Change one value in a copy and compare as two runs are compared; None where there is no value to change."""
     changed = planted(value)
     if changed is None:
         return None
@@ -161,6 +165,30 @@ def parted_runs(
         if rows.has_bits and count and count != run.row_count:
             what = f"{DIAG} has {count} rows, {BITS} has {run.row_count}"
             return v.make(v.INCOMPLETE, f"{side.label}: {what}", next="run the trainer again", **base)
+    watch = LeafWatch(len(a.leaves)) if rows.has_bits else None
+    if watch is not None:
+        width = 8 * len(a.leaves)
+        for block in rechunk(a.blocks(BITS, BLOCK), rows_per_block(width) * width):
+            watch.see(block)
+    untouched = untouched_leaves(sides, rows) if rows.has_bits else []
+    return parted_rows(sides, a, b, parted, rows, policy, watch, untouched, _planted_flip(a), base, notes)
+
+
+def parted_rows(
+    sides: tuple[Side, Side],
+    a: Run,
+    b: Run,
+    parted: list[str],
+    rows: RowComparison,
+    policy: Policy,
+    watch: LeafWatch | None,
+    untouched: list[str],
+    flip: v.PlantedFlip | None,
+    base: dict[str, Any],
+    notes: list[str],
+) -> v.Verdict:
+    """The verdict once the rows were compared: what else parts, and what all of it means."""
+    differences = rows.differences
     first, leaves = rows.first, rows.parted
     base["outcome"] = outcome_rows(a.summary, b.summary)
     agreed_json = Count()
@@ -169,11 +197,6 @@ def parted_runs(
         first, leaves = summary_parts
     other = compare_other_files(a, b, parted, differences)
     first = first or other
-    watch = LeafWatch(len(a.leaves)) if rows.has_bits else None
-    if watch is not None:
-        width = 8 * len(a.leaves)
-        for block in rechunk(a.blocks(BITS, BLOCK), rows_per_block(width) * width):
-            watch.see(block)
     base |= {
         "first_divergence": first,
         "parted": leaves,
@@ -186,8 +209,8 @@ def parted_runs(
             values=rows.values_agreed,
             metrics=rows.json_agreed + agreed_json.total,
             never_changed=[a.leaves[i].name for i in watch.never_changed] if watch is not None else [],
-            seed_independent=_untouched(sides, rows) if rows.has_bits else [],
-            planted_flip=_planted_flip(a),
+            seed_independent=untouched,
+            planted_flip=flip,
         ),
     }
     return _judged(sides, a, b, rows, differences, policy, watch, base, notes)
@@ -262,7 +285,7 @@ def _seeds_differ(sides: tuple[Side, Side]) -> bool:
     return None not in seeds and seeds[0] != seeds[1]
 
 
-def _untouched(sides: tuple[Side, Side], rows: Any) -> list[str]:
+def untouched_leaves(sides: tuple[Side, Side], rows: Any) -> list[str]:
     """Leaves that agree in every row though the seeds differ: they do not depend on the seed."""
     if not _seeds_differ(sides):
         return []

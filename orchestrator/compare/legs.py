@@ -19,13 +19,17 @@ ERROR = "Error"  # Argo's word for trouble outside the program: a lost node, a d
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side: the run, or why there is none. `status` is the phase of the leg's node, empty outside a workflow."""
+    """One side: the run, or why there is none. `status` is the phase of the leg's node, empty outside a workflow.
+
+    `remote`: its bytes come over a network, so that its manifest's hashes are taken for them where they can be.
+    """
 
     letter: str
     label: str
     run: Run | None = None
     absent: ContractError | None = None
     status: str = ""
+    remote: bool = False
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def without_result(side: Side) -> str:
         return side.absent.what if side.absent is not None else "no run directory"
     if not side.manifest and MANIFEST in side.run.files:
         return f"{MANIFEST} cannot be read"
-    expected = side.run.stored_name(SUMMARY) is not None or _evaluates(side.manifest)
+    expected = side.run.stored_name(SUMMARY) is not None or owes_summary(side.manifest)
     if expected and not side.run.summary:
         there = side.run.stored_name(SUMMARY)
         return f"{there} is empty or unreadable" if there else f"no {SUMMARY}"
@@ -116,7 +120,7 @@ def without_result(side: Side) -> str:
     return ""
 
 
-def _evaluates(manifest: Mapping[str, Any]) -> bool:
+def owes_summary(manifest: Mapping[str, Any]) -> bool:
     """Whether the config asks for evaluation steps, so that a summary is owed."""
     asked = _mapping(manifest.get("config")).get("eval_steps")
     return isinstance(asked, int) and asked > 0
@@ -132,13 +136,14 @@ def unfit(side: Side) -> Problem | None:
     if side.run is None:
         error = side.absent or ContractError("there is no run")
         return error.problem(side.label)
+    side.run.load()
     for problem in side.run.problems:
         if problem.fatal and not _no_manifest(problem, side.run):
             return problem
     if without_values(side.run):
         what = "holds no row and no summary: there is nothing to compare"
         return Problem(side.label, None, what, "see the trainer's log, and run it again")
-    if _evaluates(side.manifest) and not side.run.summary:
+    if owes_summary(side.manifest) and not side.run.summary:
         return Problem(SUMMARY, None, "missing or empty, though the run was to evaluate", "see the trainer's log")
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ _BOM = b"\xef\xbb\xbf"
 
 Words = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
+Block = tuple[Words, Words, Flags]  # A's fingerprints, B's, and where they differ: rows x common leaves
 
 
 class Line(NamedTuple):
@@ -52,10 +53,15 @@ def diag_lines(run: Run) -> Iterator[Line]:
     if stored is None:
         return
     with unpacked(run.source.open(stored), name=f"{run.label}/{stored}") as stream:
-        for number, raw in enumerate(stream, start=1):
-            text = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b" \t\r\n")
-            if text:
-                yield Line(number, text, raw.endswith(b"\n"))
+        yield from lines_of(stream)
+
+
+def lines_of(stream: Iterable[bytes], first: int = 1) -> Iterator[Line]:
+    """Every line of a stream that is not blank; the first has the number `first`."""
+    for number, raw in enumerate(stream, start=first):
+        text = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b" \t\r\n")
+        if text:
+            yield Line(number, text, raw.endswith(b"\n"))
 
 
 class RowComparison:
@@ -90,9 +96,12 @@ class RowComparison:
 
     def run(self) -> None:
         """Compare every row that both have, then note those that one lacks."""
-        lines_a, lines_b = diag_lines(self.a), diag_lines(self.b)
-        index = 0
-        for words_a, words_b, parted in self._bits():
+        self.walk(0, diag_lines(self.a), diag_lines(self.b), self._bits())
+        self.note_missing_rows()
+
+    def walk(self, index: int, lines_a: Iterator[Line], lines_b: Iterator[Line], bits_of_rows: Iterable[Block]) -> None:
+        """Compare rows side by side, the first of them being row `index` of both runs."""
+        for words_a, words_b, parted in bits_of_rows:
             counts = parted.sum(axis=1)
             for i in range(len(parted)):
                 line_a, line_b = self._next(lines_a, 0), self._next(lines_b, 1)
@@ -106,29 +115,33 @@ class RowComparison:
                 break
             self._row(index, line_a, line_b, None, 0)
             index += 1
-        self._missing_rows()
 
     def _next(self, lines: Iterator[Line], side: int) -> Line | None:
         line = next(lines, None)
         self.diag_rows[side] += line is not None
         return line
 
-    def _bits(self) -> Iterator[tuple[Words, Words, Flags]]:
+    def _bits(self) -> Iterator[Block]:
         if not self.has_bits:
             return
         rows = min(self.a.row_count, self.b.row_count)
         step = rows_per_block(8 * max(len(self.a.leaves), len(self.b.leaves)))
         for start in range(0, rows, step):
             stop = min(rows, start + step)
-            raw_a, raw_b = self.a.bits(start, stop), self.b.bits(start, stop)
-            words_a = np.frombuffer(raw_a, dtype="<u8").reshape(-1, len(self.a.leaves))
-            words_b = np.frombuffer(raw_b, dtype="<u8").reshape(-1, len(self.b.leaves))
-            if not self._same_columns:
-                words_a, words_b = words_a[:, self._columns_a], words_b[:, self._columns_b]
-            parted = words_a != words_b
-            self.ever_parted |= parted.any(axis=0)
-            self.values_agreed += int(np.count_nonzero(~parted & (words_a != 0)))
-            yield words_a, words_b, parted
+            yield self.block(self.a.bits(start, stop), self.b.bits(start, stop))
+
+    def block(self, raw_a: bytes, raw_b: bytes) -> Block:
+        """Fingerprints of the same rows of both runs, the common leaves alone; of rows that both have."""
+        words_a = np.frombuffer(raw_a, dtype="<u8").reshape(-1, len(self.a.leaves))
+        words_b = np.frombuffer(raw_b, dtype="<u8").reshape(-1, len(self.b.leaves))
+        rows = min(len(words_a), len(words_b))
+        words_a, words_b = words_a[:rows], words_b[:rows]
+        if not self._same_columns:
+            words_a, words_b = words_a[:, self._columns_a], words_b[:, self._columns_b]
+        parted = words_a != words_b
+        self.ever_parted |= parted.any(axis=0)
+        self.values_agreed += int(np.count_nonzero(~parted & (words_a != 0)))
+        return words_a, words_b, parted
 
     def _row(
         self,
@@ -280,7 +293,7 @@ class RowComparison:
                 largest = (max(largest[0], gap[0]), max(largest[1], gap[1]))
         self.growth.add(v.GrowthPoint(step=step, leaves_parted=len(parted), max_abs=largest[0], max_rel=largest[1]))
 
-    def _missing_rows(self) -> None:
+    def note_missing_rows(self) -> None:
         """Rows that one run has and the other lacks, in either file."""
         for file, (a, b) in ((BITS_FILE, (self.a.row_count, self.b.row_count)), (DIAG, tuple(self.diag_rows))):
             if a == b or (file == BITS_FILE and not self.has_bits) or 0 in (a, b):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from foxrun.problems import ContractError, Problem
@@ -32,22 +32,35 @@ def compare_runs(side_a: Side, side_b: Side, options: Options | None = None) -> 
     failed = _failed_jobs(sides, base)
     if failed is not None:
         return failed
+    remote = any(side.remote for side in sides) and not options.verify
+    if remote:
+        from orchestrator.compare.hashes import agree_by_hashes
+
+        agreed = agree_by_hashes(sides, options, base)
+        if agreed is not None:
+            return agreed
     for side in sides:
         problem = unfit(side)
         if problem is not None:
-            return _incomplete(side, problem, base)
+            return incomplete(side, problem, base)
     a, b = side_a.run, side_b.run
     assert a is not None and b is not None  # unfit otherwise
     notes: list[str] = []
     base["notes"] = notes
-    stopped = _comparability(sides, options, base, notes)
+    stopped = comparability(sides, options, base, notes)
     if stopped is not None:
         return stopped
     try:
+        if remote:
+            from orchestrator.compare.blocks import part_by_blocks
+
+            parted = part_by_blocks(sides, a, b, options, base, notes)
+            if parted is not None:
+                return parted
         return _compared(sides, a, b, options, base, notes)
     except ContractError as error:
         side = side_b if error.file.startswith(side_b.label) and side_a.label != side_b.label else side_a
-        return _incomplete(side, error.problem(), base)
+        return incomplete(side, error.problem(), base)
 
 
 def _failed_jobs(sides: tuple[Side, Side], base: dict[str, Any]) -> v.Verdict | None:
@@ -68,14 +81,15 @@ def _failed_jobs(sides: tuple[Side, Side], base: dict[str, Any]) -> v.Verdict | 
     return v.make(kind, message, next=following, parts=parts, **base)
 
 
-def _incomplete(side: Side, problem: Problem, base: dict[str, Any]) -> v.Verdict:
+def incomplete(side: Side, problem: Problem, base: dict[str, Any]) -> v.Verdict:
+    """The verdict `incomplete`, for what is wrong with a side."""
     where = problem.file if problem.line is None else f"{problem.file}, line {problem.line}"
     if not where.startswith(side.label):
         where = f"{side.label}: {where}" if where else side.label
     return v.make(v.INCOMPLETE, f"{where}: {problem.what}", next=problem.remedy, **base)
 
 
-def _comparability(
+def comparability(
     sides: tuple[Side, Side], options: Options, base: dict[str, Any], notes: list[str]
 ) -> v.Verdict | None:
     """The verdict `incomparable`, or None with notes."""
@@ -137,19 +151,23 @@ def _compared(
     finally:
         damaged = verification.join(notes) if verification is not None else None
     if damaged is not None:
-        return _incomplete(*damaged, base)
+        return incomplete(*damaged, base)
     from orchestrator.compare.findings import identical_or_read, parted_runs
 
     if not parted:
         return identical_or_read(sides, a, b, watch, lines.count, base, notes)
     for name in parted:
-        damaged = _damaged(sides, name)
+        damaged = first_damaged(sides, name)
         if damaged is not None:
-            return _incomplete(*damaged, base)
+            return incomplete(*damaged, base)
+    return parted_runs(sides, a, b, parted, policy_of(sides, a, b, options), base, notes)
+
+
+def policy_of(sides: tuple[Side, Side], a: Run, b: Run, options: Options) -> Policy:
+    """The rules that a parted pair is judged by."""
     fast = all(side.manifest.get("mode") == 0 for side in sides)
     fast = fast and any(MODE_0_KEY in (run.summary or {}) for run in (a, b))  # else its rule has nothing to judge by
-    policy = Policy(tolerance=options.tolerance, ignore=options.ignore, fast=fast and not options.tolerance)
-    return parted_runs(sides, a, b, parted, policy, base, notes)
+    return Policy(tolerance=options.tolerance, ignore=options.ignore, fast=fast and not options.tolerance)
 
 
 def _parted(a: Run, b: Run, names: list[str], watch: LeafWatch | None, lines: LineCount, hashed: bool) -> list[str]:
@@ -195,7 +213,7 @@ def entry_of(run: Run, stored: str) -> tuple[int, str] | None:
     return None
 
 
-def _damaged(sides: tuple[Side, Side], name: str) -> tuple[Side, Problem] | None:
+def first_damaged(sides: Sequence[Side], name: str) -> tuple[Side, Problem] | None:
     """The side whose file is not as its own manifest says."""
     for side in sides:
         run = side.run

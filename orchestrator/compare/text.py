@@ -83,7 +83,9 @@ def _agreed(verdict: v.Verdict) -> list[str]:
     if agreed is None:
         return []
     counts = []
-    if agreed.leaves:
+    if agreed.leaves and not agreed.values and not agreed.metrics:
+        counts.append(f"{agreed.leaves:,} leaves x {agreed.rows:,} rows by their hashes")
+    elif agreed.leaves:
         counts.append(f"{agreed.values:,} fingerprints ({agreed.leaves:,} leaves x {agreed.rows:,} rows)")
     elif agreed.metrics:
         counts.append(f"{agreed.metrics:,} values, {agreed.rows:,} rows whole")
