@@ -51,7 +51,10 @@ def test_a_diamond_passes_outputs_on(engine: LocalEngine) -> None:
         "boundaryID": "job",
         "progress": "1/1",
         "inputs": {"parameters": [{"name": "text", "value": "A"}]},
-        "outputs": {"parameters": [{"name": "said", "value": "A"}], "exitCode": "0"},
+        "outputs": {
+            "parameters": [{"name": "said", "value": "A", "valueFrom": {"path": "/out/said"}}],
+            "exitCode": "0",
+        },
         "children": [b["id"], c["id"]],
     }
     assert root["startedAt"] <= a["startedAt"] <= a["finishedAt"] <= d["startedAt"] <= status["finishedAt"]

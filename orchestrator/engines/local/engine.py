@@ -179,7 +179,7 @@ class LocalEngine:
         directory = WorkflowDirectory(self.home, name)
         if phase_of(directory.read()) == "Succeeded":
             raise UsageError(f"workflow {name!r} has succeeded; there is nothing to retry", remedy="submit it anew")
-        lock = directory.try_lock()
+        lock = directory.lock_unless_running()
         if lock is None:
             raise UsageError(f"workflow {name!r} is running", remedy=f"foxrun watch {name}, or foxrun stop {name}")
         self._launcher.go_on(directory, lock)
@@ -189,7 +189,7 @@ class LocalEngine:
         """Remove a workflow with its artifacts; one that runs only with `force`, which kills it."""
         directory = WorkflowDirectory(self.home, name)
         directory.read()
-        lock = directory.try_lock()
+        lock = directory.lock_unless_running()
         if lock is None and not force:
             raise UsageError(f"workflow {name!r} is running", remedy=f"foxrun stop {name}, or delete it with --force")
         if lock is None:

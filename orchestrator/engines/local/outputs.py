@@ -40,7 +40,7 @@ def gather(
         if value is None:
             problems.append(f"output parameter {parameter['name']!r}: {parameter['valueFrom']['path']} was not written")
         else:
-            outputs.setdefault("parameters", []).append({"name": parameter["name"], "value": value})
+            outputs.setdefault("parameters", []).append({**parameter, "value": value})
     for artifact in declared.get("artifacts", []):
         name = artifact["name"]
         key = artifact.get("s3", {}).get("key") or f"{default_key}/{name}"

@@ -22,6 +22,7 @@ from orchestrator.engines.base import COMPLETED_PHASES, Workflow
 from orchestrator.engines.local.values import now
 from orchestrator.errors import InfrastructureError, UsageError, WorkflowNotFound
 
+LEAVE_S = 10.0
 KILLED = "the local engine was killed"
 LEGAL_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _UNFULFILLED = frozenset({"Pending", "Running"})
@@ -111,6 +112,14 @@ class WorkflowDirectory:
                     return descriptor
             os.close(descriptor)  # deleted between opening and locking
         return None
+
+    def lock_unless_running(self) -> int | None:
+        """Take the lock, waiting for a controller that has completed its workflow and is about to leave."""
+        give_up_at = time.monotonic() + LEAVE_S
+        while (descriptor := self.try_lock()) is None:
+            if phase_of(self.read()) not in COMPLETED_PHASES or time.monotonic() >= give_up_at:
+                break
+        return descriptor
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[int | None]:

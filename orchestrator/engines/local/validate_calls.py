@@ -36,6 +36,8 @@ def dag_problems(template: Mapping[str, Any]) -> Iterator[str]:
     for task in dag.tasks.values():
         if task.get("depends") and task.get("dependencies"):
             yield f"task {task['name']!r} has both depends and dependencies"
+        if task.get("depends") and task.get("continueOn"):
+            yield f"task {task['name']!r} has both depends and continueOn"
         yield from _dependency_problems(dag, task)
     for target in dag.targets:
         if target not in dag.tasks:
