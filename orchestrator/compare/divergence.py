@@ -152,10 +152,10 @@ class Differences:
         """Whether no further difference will be kept."""
         return len(self.kept) >= DIFFERENCES_KEPT
 
-    def skip(self, count: int) -> None:
-        """So many more, all outside, that need no description."""
+    def skip(self, count: int, *, outside: int) -> None:
+        """So many more that need no description, `outside` of them outside every tolerance."""
         self.total += count
-        self.outside += count
+        self.outside += outside
 
     def add_value(self, file: str, path: str, found: ValueDifference, *, inside: bool = False) -> None:
         """A difference of two JSON values."""

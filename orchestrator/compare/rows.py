@@ -36,6 +36,7 @@ _BOM = b"\xef\xbb\xbf"
 
 Words = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
+Bits = tuple[Words, Words, Flags]  # the same of one row
 Block = tuple[Words, Words, Flags]  # A's fingerprints, B's, and where they differ: rows x common leaves
 
 
@@ -81,7 +82,7 @@ class RowComparison:
         self._columns_b = np.array([position_b[leaf.name] for leaf in self.common], dtype=np.intp)
         self._same_columns = [x.name for x in a.leaves] == [y.name for y in b.leaves]
         self.has_bits = bool(self.common) and a.row_count > 0 and b.row_count > 0
-        self._fingerprinted = {leaf.name for leaf in self.common} if self.has_bits else set()
+        self._index = {leaf.name: i for i, leaf in enumerate(self.common)} if self.has_bits else {}
         self._order = {leaf.name: i for i, leaf in enumerate(a.leaves)}
         self.ever_parted: Flags = np.zeros(len(self.common), dtype=np.bool_)
         self.values_agreed = 0
@@ -148,7 +149,7 @@ class RowComparison:
         index: int,
         line_a: Line | None,
         line_b: Line | None,
-        bits: tuple[Words, Words, Flags] | None,
+        bits: Bits | None,
         count: int,
     ) -> None:
         text_a, text_b = (line.text if line is not None else None for line in (line_a, line_b))
@@ -170,12 +171,11 @@ class RowComparison:
             return
         self.rows_parted += 1
         step = _step(row_a, index)
-        names = [self.common[i].name for i in np.flatnonzero(bits[2])] if bits is not None else []
-        inside = self._note(step, index, names, bits, row_a, row_b, found)
+        inside = self._note(f"step {step} (row {index})", bits, count, row_a, row_b, found)
         if self.first is None or (self._first_is_inside and not inside):
             self._first_is_inside = inside
             self._describe(step, index, bits, row_a, row_b, found)
-        self._grow(step, names, found)
+        self._grow(step, bits, count, found)
 
     def _agreed(self, count: int) -> None:
         self.json_agreed += count
@@ -198,10 +198,9 @@ class RowComparison:
 
     def _note(
         self,
-        step: int | str,
-        index: int,
-        names: list[str],
-        bits: tuple[Words, Words, Flags] | None,
+        place: str,
+        bits: Bits | None,
+        count: int,
         row_a: Mapping[str, Any],
         row_b: Mapping[str, Any],
         found: list[ValueDifference],
@@ -209,33 +208,41 @@ class RowComparison:
         """Count the row's differences; whether all of them are inside the tolerance."""
         outside = self.differences.outside
         sums_a, sums_b = _mapping(row_a.get(CHECKSUMS)), _mapping(row_b.get(CHECKSUMS))
-        place = f"step {step} (row {index})"
-        for i, name in enumerate(names):
-            inside = self.policy.forgives_leaf(name, sums_a, sums_b)
-            if self.differences.full and not self.policy.tolerant:
-                self.differences.skip(len(names) - i)
-                break
-            assert bits is not None  # names come from it
-            column = np.flatnonzero(bits[2])[i]
-            texts = (f"{int(bits[0][column]):016x}", f"{int(bits[1][column]):016x}")
-            self.differences.add(
-                v.Difference(file=BITS_FILE, path=f"{place} {name}", kind="changed", a=texts[0], b=texts[1]),
-                inside=inside,
-            )
-        known = set(names)
+        if bits is not None and self.differences.full:
+            self.differences.skip(count, outside=count - self._forgiven(bits, count, sums_a, sums_b))
+        elif bits is not None:
+            for i in np.flatnonzero(bits[2]):
+                name = self.common[i].name
+                texts = (f"{int(bits[0][i]):016x}", f"{int(bits[1][i]):016x}")
+                self.differences.add(
+                    v.Difference(file=BITS_FILE, path=f"{place} {name}", kind="changed", a=texts[0], b=texts[1]),
+                    inside=self.policy.forgives_leaf(name, sums_a, sums_b),
+                )
         for d in found:
             leaf = _leaf(d)
-            if leaf is not None and leaf in known:
+            if leaf is not None and self._is_parted(leaf, bits):
                 continue  # its fingerprint was counted
             inside = self.policy.forgives(d, checksum=leaf is not None)
             self.differences.add_value(DIAG, f"{place} {d.name}", d, inside=inside)
         return self.differences.outside == outside
 
+    def _forgiven(self, bits: Bits, count: int, sums_a: Mapping[str, Any], sums_b: Mapping[str, Any]) -> int:
+        """How many parted fingerprints of a row a tolerance forgives: only those whose leaf has a checksum can be."""
+        if self.policy.fast:
+            return count
+        if not self.policy.tolerant:
+            return 0
+        return sum(self._is_parted(name, bits) and self.policy.forgives_leaf(name, sums_a, sums_b) for name in sums_a)
+
+    def _is_parted(self, leaf: str, bits: Bits | None) -> bool:
+        index = self._index.get(leaf)
+        return bits is not None and index is not None and bool(bits[2][index])
+
     def _describe(
         self,
         step: int | str,
         index: int,
-        bits: tuple[Words, Words, Flags] | None,
+        bits: Bits | None,
         row_a: Mapping[str, Any],
         row_b: Mapping[str, Any],
         found: list[ValueDifference],
@@ -270,28 +277,40 @@ class RowComparison:
                 leaves[name] = parted_value(name, d, component=component, kind=kind)
         ordered = sorted(leaves.values(), key=lambda leaf: self._order.get(leaf.name, len(self._order)))
         self.parted = [*ordered, *(leaf for leaf, _ in others)]
-        if ordered:
-            head = ordered[0]
-            by_value = {name: d for d in found if (name := _leaf(d)) is not None}
-            if head.fingerprint_a is None and head.name in by_value:
-                self.first = of_values(step, index, head.name, by_value[head.name])
-            else:
-                self.first = of_leaf(step, index, head)
-        else:
+        by_value = {name: d for d in found if (name := _leaf(d)) is not None}
+        if not self._first_is_inside:  # the line names what is outside the tolerance
+            ordered = [leaf for leaf in ordered if not self._inside(leaf, by_value, sums_a, sums_b)]
+            others = [(leaf, d) for leaf, d in others if not self.policy.forgives(d)]
+        if not ordered:
             self.first = of_values(step, index, others[0][0].name, others[0][1])
+        elif ordered[0].fingerprint_a is None:
+            self.first = of_values(step, index, ordered[0].name, by_value[ordered[0].name])
+        else:
+            self.first = of_leaf(step, index, ordered[0])
 
-    def _grow(self, step: int | str, names: list[str], found: list[ValueDifference]) -> None:
-        parted, largest = set(names), (0.0, 0.0)
+    def _inside(
+        self,
+        leaf: v.PartedLeaf,
+        by_value: Mapping[str, ValueDifference],
+        sums_a: Mapping[str, Any],
+        sums_b: Mapping[str, Any],
+    ) -> bool:
+        if leaf.fingerprint_a is None:
+            return self.policy.forgives(by_value[leaf.name], checksum=True)
+        return self.policy.forgives_leaf(leaf.name, sums_a, sums_b)
+
+    def _grow(self, step: int | str, bits: Bits | None, count: int, found: list[ValueDifference]) -> None:
+        largest = (0.0, 0.0)
         for d in found:
             leaf = _leaf(d)
             if leaf is None:
                 continue
-            parted.add(leaf)
+            count += not self._is_parted(leaf, bits)
             a, b = as_float(d.a), as_float(d.b)
             if a is not None and b is not None:
                 gap = distance(a, b)
                 largest = (max(largest[0], gap[0]), max(largest[1], gap[1]))
-        self.growth.add(v.GrowthPoint(step=step, leaves_parted=len(parted), max_abs=largest[0], max_rel=largest[1]))
+        self.growth.add(v.GrowthPoint(step=step, leaves_parted=count, max_abs=largest[0], max_rel=largest[1]))
 
     def note_missing_rows(self) -> None:
         """Rows that one run has and the other lacks, in either file."""
@@ -301,7 +320,7 @@ class RowComparison:
             kind = "missing in B" if a > b else "missing in A"
             for row in range(min(a, b), max(a, b)):
                 if self.differences.full:
-                    self.differences.skip(max(a, b) - row)
+                    self.differences.skip(max(a, b) - row, outside=max(a, b) - row)
                     break
                 self.differences.add(v.Difference(file=file, path=f"row {row}", kind=kind))
             if self.first is None or self._first_is_inside:

@@ -6,6 +6,7 @@ A difference is inside when it meets any one bound that its rule gives, as in ma
 from __future__ import annotations
 
 import fnmatch
+import functools
 import json
 import math
 from collections.abc import Mapping
@@ -69,12 +70,19 @@ class Tolerance:
         a, b = canonical(a), canonical(b)
         if not (is_number(a) and is_number(b)) or type(a) is not type(b):
             return False
-        for rule in self.rules:
-            if any(fnmatch.fnmatchcase(name, rule.pattern) for name in names):
-                return _safe_inside(rule, a, b)
-        if checksum and self.rtol is not None:
-            return _safe_inside(Rule(pattern="*", rel=self.rtol), a, b)
-        return False
+        rule = _first_match(self.rules, names)
+        if rule is None and checksum and self.rtol is not None:
+            rule = Rule(pattern="*", rel=self.rtol)
+        return rule is not None and _safe_inside(rule, a, b)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _first_match(rules: tuple[Rule, ...], names: tuple[str, ...]) -> Rule | None:
+    """Kept, since the same leaves come back in every row."""
+    for rule in rules:
+        if any(fnmatch.fnmatchcase(name, rule.pattern) for name in names):
+            return rule
+    return None
 
 
 def _safe_inside(rule: Rule, a: Any, b: Any) -> bool:
