@@ -90,6 +90,9 @@ def _prepare(settings: Settings, code: _Code) -> tuple[Loop, Trainer, dict[str, 
     device = modes.choose_device(config.device)
     for line in modes.announce(settings.mode, knobs, str(device)):
         _say(line)
+    for knob in knobs:
+        if knob.note.startswith(modes.CORRECTED):
+            sys.stderr.write(f"trainer: {knob.line()}\n")
     poison.poison(poison.poison_byte(settings.environment), device)
     stream = BookStream(
         settings.data or SYNTHETIC,

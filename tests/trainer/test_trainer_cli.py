@@ -135,7 +135,8 @@ def test_a_run_records_what_it_set(tmp_path: Path, capsys: pytest.CaptureFixture
 
     environment = {"NVIDIA_TF32_OVERRIDE": "1", "FOXRUN_LEG": "a", "FOXRUN_SHA": "f" * 40, "PYTHONHASHSEED": "3"}
     run(settings(arguments(tmp_path, 1, 0), environment), Stopping())
-    printed = capsys.readouterr().out
+    printed, warned = capsys.readouterr()
+    assert warned.startswith("trainer: NVIDIA_TF32_OVERRIDE=unset  (CORRECTED: was '1'")
     (path,) = tmp_path.glob("*/run_manifest.json")
     manifest = json.loads(path.read_text())
     assert "NVIDIA_TF32_OVERRIDE=unset  (CORRECTED" in printed and "not measured" in printed

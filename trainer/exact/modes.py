@@ -22,6 +22,7 @@ MODES = {
     3: "fast and exact: TF32, deterministic algorithms",
 }
 DEFAULT_MODE = 1
+CORRECTED = "CORRECTED"
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 # cuBLAS documents these two as making its routines repeatable with several streams.
 WORKSPACES = (":4096:8", ":16:8")
@@ -90,12 +91,12 @@ def prepare(mode: int, environment: MutableMapping[str, str]) -> list[Knob]:
     for name, why in OVERRIDES.items():
         if name in environment:
             was = environment.pop(name)
-            knobs.append(Knob(name=name, value="unset", note=f"CORRECTED: was {was!r}; {why}"))
+            knobs.append(Knob(name=name, value="unset", note=f"{CORRECTED}: was {was!r}; {why}"))
     if mode in (1, 3):
         was_set = environment.get(WORKSPACE)
         if was_set not in WORKSPACES:
             environment[WORKSPACE] = WORKSPACES[0]
-            note = "set: was missing" if was_set is None else f"CORRECTED: was {was_set!r}, which is not repeatable"
+            note = "set: was missing" if was_set is None else f"{CORRECTED}: was {was_set!r}, which is not repeatable"
             knobs.append(Knob(name=WORKSPACE, value=WORKSPACES[0], note=note))
         else:
             knobs.append(Knob(name=WORKSPACE, value=was_set))

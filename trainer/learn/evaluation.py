@@ -56,6 +56,8 @@ class Evaluation:
         pnl, squares, entropy, fall = torch.stack([self._pnl, self._squares, self._entropy, self._fall]).tolist()
         trades, wins = torch.stack([env.trades.sum(), env.wins.sum()]).tolist()
         fees, deepest = torch.stack([env.fees.sum(), env.drawdown.amax()]).tolist()
+        if not self._steps:  # the accounts are training's
+            trades, wins, fees, deepest = 0, 0, 0.0, 0.0
         steps = max(1, self._steps)
         mean = pnl / steps
         # NaN must come through, and Python's max would drop it depending on the order of its arguments.

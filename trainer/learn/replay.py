@@ -7,9 +7,10 @@ atomics, no order to depend on.
 
 from __future__ import annotations
 
+import math
+import mmap
 from dataclasses import dataclass, fields
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,8 +47,11 @@ class Sample:
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     if device.type == "cpu":
-        # calloc: pages of slots never written are never committed, and a default replay is 0.9 GB.
-        return torch.from_numpy(np.zeros(shape, dtype={torch.float32: "f4", torch.int64: "i8"}[dtype]))
+        # Pages of slots never written are never committed: a default replay is 1 GB. Not calloc, which writes to
+        # all of it under MALLOC_PERTURB_.
+        size = math.prod(shape) * torch.empty((), dtype=dtype).element_size()
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return torch.frombuffer(pages, dtype=dtype).view(shape)
     return torch.zeros(shape, dtype=dtype, device=device)
 
 
