@@ -96,6 +96,15 @@ def send(
     return [failure for failure in outcomes if failure is not None]
 
 
+def problem_of(url: str) -> str:
+    """Why a URL names no channel, without its secrets; empty when it does. Sends nothing."""
+    with _warnings() as said:
+        message = _Message(title="", body="", fields={}, good=True)
+        effort = _Effort(attempts=1, backoff_s=0.0, timeout_s=TIMEOUT_S, end=0.0)
+        channel = _channel(url, message, effort, said[threading.get_ident()])
+    return channel.reason if isinstance(channel, AlertFailure) else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Message:
     title: str

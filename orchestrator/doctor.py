@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.alerts import mask
+from orchestrator.alerts import mask, problem_of
 from orchestrator.settings import Settings, home_directory
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
@@ -58,11 +58,10 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]
         try:
             yield from check()
         except Exception as error:  # a check that fails is a finding
+            # Its text might hold an alert URL, so only its kind is shown.
+            part = getattr(check, "__name__", "check").strip("_<>")
             yield Finding(
-                part=getattr(check, "__name__", "check").strip("_<>"),
-                state=BROKEN,
-                found=repr(error),
-                remedy="report it",
+                part=part, state=BROKEN, found=f"the check failed: {type(error).__name__}", remedy="report it"
             )
 
 
@@ -204,16 +203,13 @@ def _alerts(settings: Settings) -> Iterator[Finding]:
     if not settings.alerts:
         yield Finding(part="alerts", state=OK, found="no channel is set")
         return
-    import apprise
-
     for url in settings.alerts:
-        known = apprise.Apprise.instantiate(url, suppress_exceptions=True) is not None
+        problem = problem_of(url)
         yield Finding(
             part="alerts",
-            state=OK if known else BROKEN,
-            found=f"{mask(url)} from {settings.sources.get('alerts', 'default')}"
-            + ("" if known else " is no apprise URL"),
-            remedy="" if known else "see https://github.com/caronc/apprise/wiki for the URL of each channel",
+            state=BROKEN if problem else OK,
+            found=f"{mask(url)} from {settings.sources.get('alerts', 'default')}" + (f": {problem}" if problem else ""),
+            remedy="see docs/alerts.md for the URL of each channel" if problem else "",
         )
 
 

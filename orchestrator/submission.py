@@ -143,6 +143,16 @@ def submit(request: Request, settings: Settings, engine: Engine, *, directory: P
     return engine.submit(workflow)
 
 
+def leaves_out_changes(request: Request, directory: Path) -> bool:
+    """Whether HEAD is run while files here differ from it, so that what a person has just written is not run."""
+    from foxrun import git
+
+    try:
+        return request.revision == "HEAD" and not request.worktree and git.is_dirty(directory)
+    except git.GitError:
+        return False
+
+
 def _code(request: Request, directory: Path) -> dict[str, Any]:
     """Commit, tree and branch of what runs. ContractErrors of git become UsageErrors: the user named the revision."""
     from foxrun import git

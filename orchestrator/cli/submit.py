@@ -89,6 +89,8 @@ def command(
         workflow = submission.workflow_of(request.kind, parameters)
         (print_json if fmt == "json" else print_yaml)(workflow)
         return
+    if submission.leaves_out_changes(request, Path.cwd()):
+        click.echo("note: HEAD is run, without the uncommitted changes here (--worktree runs them)", err=True)
     name = submission.submit(request, settings, there, directory=Path.cwd())
     if how == "detach":
         if fmt == "json":

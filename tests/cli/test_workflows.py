@@ -138,7 +138,10 @@ def test_against_another_commit_and_a_worktree_with_changes(repo: Place) -> None
     repo.git("commit", "-qam", "rename")
     assert repo("submit", "--regression-pair", "--against", "HEAD~1", "--no-gate").code == 0
     (repo.directory / "train.py").write_text(text.replace("0.1 * weight + 1.0", "0.1 * weight + 1.0000000001"))
+    note = "note: HEAD is run, without the uncommitted changes here (--worktree runs them)"
+    assert note in repo("submit", "--no-gate", "--detach").err.splitlines()
     changed = repo("submit", "--regression-pair", "--against", "HEAD", "--worktree", "--no-gate")
+    assert note not in changed.err.splitlines()
     assert changed.code == 3
     assert "FIRST_DIVERGENCE: step=0 leaf=w_grad" in changed.out
 
