@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -55,7 +55,9 @@ class Api(Protocol):
         """The next workflows that a label selector finds."""
         ...
 
-    def events(self, *, name: str = "", labels: str = "", version: str, timeout_s: float) -> Iterator[Event]:
+    def events(
+        self, *, name: str = "", labels: str = "", version: str, timeout_s: float
+    ) -> Generator[Event, None, None]:
         """Changes since ``version``, for at most ``timeout_s``; raises Gone when the version is too old."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from orchestrator.engines.argo.api import SILENCE_S, Event, NotStarted, Page
@@ -59,15 +59,22 @@ class ArgoServerApi:
             answer.get("items") or [], str(metadata.get("continue") or ""), str(metadata.get("resourceVersion") or "")
         )
 
-    def events(self, *, name: str = "", labels: str = "", version: str, timeout_s: float) -> Iterator[Event]:
+    def events(
+        self, *, name: str = "", labels: str = "", version: str, timeout_s: float
+    ) -> Generator[Event, None, None]:
         """Changes since ``version``."""
         query = {"listOptions.timeoutSeconds": str(max(1, int(timeout_s)))}
         query |= {"listOptions.resourceVersion": version} if version else {}
         query |= {"listOptions.fieldSelector": f"metadata.name={name}"} if name else {}
         query |= {"listOptions.labelSelector": labels} if labels else {}
         path = f"/api/v1/workflow-events/{segment(self.namespace)}"
-        for value in self._stream(path, query, silence_s=min(SILENCE_S, timeout_s + 5)):
-            yield event(value)
+        try:
+            for value in self._stream(path, query, silence_s=min(SILENCE_S, timeout_s + 5)):
+                yield event(value)
+        except Unavailable as error:
+            # So it says that the time is over: as HTTP 429 when nothing has happened.
+            if str(error).split(" (")[0] not in ("EOF", "the stream ended: EOF"):
+                raise
 
     def patch(self, name: str, change: Mapping[str, Any]) -> Workflow:
         """argo-server has no such call."""

@@ -83,8 +83,8 @@ class ArgoEngine:
             return name
 
     def check(self, workflow: Workflow) -> Workflow:
-        """What the server would store; nothing is (`--dry-run=server`)."""
-        return self.api.create(self._prepared(workflow), dry_run=True)
+        """What the server would store; nothing is (`--dry-run=server`). argo-server looks closer, so it comes first."""
+        return (self.server or self.api).create(self._prepared(workflow), dry_run=True)
 
     def _prepared(self, workflow: Workflow) -> Workflow:
         sent = {key: copy.deepcopy(value) for key, value in workflow.items() if key != "status"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from orchestrator.engines.argo.api import GROUP, SILENCE_S, TEMPLATE_KINDS, Event, NotStarted, Page
@@ -57,7 +57,9 @@ class KubernetesApi:
             answer.get("items") or [], str(metadata.get("continue") or ""), str(metadata.get("resourceVersion") or "")
         )
 
-    def events(self, *, name: str = "", labels: str = "", version: str, timeout_s: float) -> Iterator[Event]:
+    def events(
+        self, *, name: str = "", labels: str = "", version: str, timeout_s: float
+    ) -> Generator[Event, None, None]:
         """Changes since ``version``."""
         query = {
             "watch": "true",

@@ -6,6 +6,7 @@ token is read anew once a request.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ PATIENCE_S = 15.0
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 8.0
 # The API server takes 3 MiB; etcd behind it 1.5 MiB, which is the limit that Workflows meet.
-_TOO_LARGE = ("request is too large", "etcdserver: request is too large", "trying to send message larger than")
+_TOO_LARGE = ("request is too large", "entity too large", "trying to send message larger than")
 # What argo-server says when the API server behind it restarts.
 _PASSES = ("connection refused", "connection reset", "EOF", "timeout", "etcdserver", "TLS handshake", "try again")
 
@@ -233,11 +234,13 @@ def _object(data: bytes, path: str) -> dict[str, Any]:
 def _error(status: int, body: bytes, what: str, headers: Mapping[str, str]) -> InfrastructureError | UsageError:
     """The error of an HTTP status; the server's own words are kept."""
     said: Any = None
-    try:
+    message = body.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError):
         said = json.loads(body)
-        message = str(said.get("message") or said.get("error") or said) if isinstance(said, dict) else str(said)
-    except ValueError:
-        message = body.decode("utf-8", "replace")
+        if isinstance(said, dict) and isinstance(said.get("error"), dict):  # the first message of a stream
+            said = said["error"]
+        if isinstance(said, dict):
+            message = str(said.get("message") or said.get("error") or message)
     message = " ".join(message.split())[:600] or f"HTTP {status}"
     if status == 401:
         return Refused(

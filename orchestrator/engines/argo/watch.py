@@ -6,6 +6,7 @@ anew. Each quiet minute the workflow is read once more, since a proxy may keep a
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -89,20 +90,24 @@ class _Watch:
     def _changes(self, left: float) -> Iterator[Workflow]:
         began, heard = time.monotonic(), False
         timeout_s = min(WATCH_S, left, self.waiting.next_look_s() if self.waiting else WATCH_S)
-        for event in self.api.events(name=self.name, version=self.version, timeout_s=timeout_s):
-            self.patience.well()
-            self.patience.left()
-            if event.kind == "BOOKMARK":
-                self.version = version_of(event.workflow) or self.version
-                continue
-            if name_of(event.workflow) != self.name:
-                continue
-            heard = True
-            if event.kind == "DELETED":
-                raise self._deleted()
-            # A watch without a version, or one whose server starts anew, tells again what is known.
-            if version_of(event.workflow) != self.version:
-                yield self._seen(event.workflow)
+        events = self.api.events(name=self.name, version=self.version, timeout_s=timeout_s)
+        with contextlib.closing(events):
+            for event in events:
+                self.patience.well()
+                self.patience.left()
+                if event.kind == "BOOKMARK":
+                    self.version = version_of(event.workflow) or self.version
+                    continue
+                if name_of(event.workflow) != self.name:
+                    continue
+                heard = True
+                if event.kind == "DELETED":
+                    raise self._deleted()
+                # A watch without a version, or one whose server starts anew, tells again what is known.
+                if version_of(event.workflow) != self.version:
+                    yield self._seen(event.workflow)
+                if self.waiting and self.waiting.next_look_s() < began + timeout_s - time.monotonic():
+                    return  # come back in time to see that a pod has waited too long
         self.quiet = not heard
         if not heard and time.monotonic() - began < _SHORT_S < timeout_s:
             self.patience.pause()  # a server that ends each watch at once must not be asked a hundred times a second
