@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -106,17 +107,20 @@ class Growth:
         self._sampled: list[GrowthPoint] = []
         self._stride = 1
         self._seen = 0
-        self._last: GrowthPoint | None = None
+        self._last: Callable[[], GrowthPoint] | None = None  # when it was not kept
 
-    def add(self, point: GrowthPoint) -> None:
-        """The next row's point, rows in order, from the first divergence on; rows that agree again count too."""
-        self._last = point
+    def add(self, point: Callable[[], GrowthPoint]) -> None:
+        """The next row, rows in order, from the first divergence on; its point is made only where it is kept."""
         if len(self._exact) < EXACT_POINTS:
-            self._exact.append(point)
+            self._exact.append(point())
             return
+        self._last = point
         if self._seen % self._stride == 0:
-            self._sampled.append(point)
+            self._last = None
+            self._sampled.append(point())
             if len(self._sampled) == SAMPLED_POINTS:
+                last = self._sampled[-1]
+                self._last = lambda: last
                 self._sampled = self._sampled[::2]
                 self._stride *= 2
         self._seen += 1
@@ -124,8 +128,8 @@ class Growth:
     def points(self) -> list[GrowthPoint]:
         """At most 64 + 256 + 1 points in order of rows; the last row is always among them."""
         points = [*self._exact, *self._sampled]
-        if self._last is not None and points[-1] is not self._last:
-            points.append(self._last)
+        if self._last is not None:
+            points.append(self._last())
         return points
 
 

@@ -135,7 +135,7 @@ class _Findings:
         else:
             self.rows_agreed += 1
         if self.first is not None or self.first_inside is not None:
-            self._grow(pair.step, found)
+            self.growth.add(lambda: self._point(pair.step, found))
 
     def header(self, a: dict[str, Any], b: dict[str, Any]) -> None:
         """Compare what stands once in each file; last, since it has no step."""
@@ -169,14 +169,15 @@ class _Findings:
         ranked = sorted(found, key=lambda d: (looks_like_clock(d.name), not (is_number(d.a) and is_number(d.b))))
         return of_values(step, row, ranked[0].name, ranked[0]), [parted_value(d.name, d) for d in ranked]
 
-    def _grow(self, step: int | str, found: list[ValueDifference]) -> None:
+    @staticmethod
+    def _point(step: int | str, found: list[ValueDifference]) -> v.GrowthPoint:
         largest = (0.0, 0.0)
         for d in found:
             x, y = as_float(d.a), as_float(d.b)
             if x is not None and y is not None and not looks_like_clock(d.name):
                 gap = distance(x, y)
                 largest = (max(largest[0], gap[0]), max(largest[1], gap[1]))
-        self.growth.add(v.GrowthPoint(step=step, leaves_parted=len(found), max_abs=largest[0], max_rel=largest[1]))
+        return v.GrowthPoint(step=step, leaves_parted=len(found), max_abs=largest[0], max_rel=largest[1])
 
 
 def _without_ignored(table: MetricTable, patterns: tuple[str, ...]) -> MetricTable:

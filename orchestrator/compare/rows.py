@@ -157,13 +157,16 @@ class RowComparison:
             self.rows_agreed += text_a == text_b
             if self.first is not None:
                 step = _step(self._parsed(self.a, line_a), index)
-                self.growth.add(v.GrowthPoint(step=step, leaves_parted=0))
+                point = v.GrowthPoint(step=step, leaves_parted=0)
+                self.growth.add(lambda: point)
             return
         self._repeated.clear()
         row_a, row_b = self._parsed(self.a, line_a), self._parsed(self.b, line_b)
         found: list[ValueDifference] = []
         if line_a is not None and line_b is not None:
-            found = [d for d in compare_values(row_a, row_b, self._agreed) if not self.policy.ignores(d)]
+            found = list(compare_values(row_a, row_b, self._agreed))
+            if self.policy.ignore:
+                found = [d for d in found if not self.policy.ignores(d)]
             if not found:
                 found = [ValueDifference((name,), REPEATED) for name in self._repeated]
         if not found and count == 0:
@@ -175,7 +178,7 @@ class RowComparison:
         if self.first is None or (self._first_is_inside and not inside):
             self._first_is_inside = inside
             self._describe(step, index, bits, row_a, row_b, found)
-        self._grow(step, bits, count, found)
+        self.growth.add(lambda: self._point(step, bits, count, found))
 
     def _agreed(self, count: int) -> None:
         self.json_agreed += count
@@ -299,7 +302,7 @@ class RowComparison:
             return self.policy.forgives(by_value[leaf.name], checksum=True)
         return self.policy.forgives_leaf(leaf.name, sums_a, sums_b)
 
-    def _grow(self, step: int | str, bits: Bits | None, count: int, found: list[ValueDifference]) -> None:
+    def _point(self, step: int | str, bits: Bits | None, count: int, found: list[ValueDifference]) -> v.GrowthPoint:
         largest = (0.0, 0.0)
         for d in found:
             leaf = _leaf(d)
@@ -310,7 +313,7 @@ class RowComparison:
             if a is not None and b is not None:
                 gap = distance(a, b)
                 largest = (max(largest[0], gap[0]), max(largest[1], gap[1]))
-        self.growth.add(v.GrowthPoint(step=step, leaves_parted=count, max_abs=largest[0], max_rel=largest[1]))
+        return v.GrowthPoint(step=step, leaves_parted=count, max_abs=largest[0], max_rel=largest[1])
 
     def note_missing_rows(self) -> None:
         """Rows that one run has and the other lacks, in either file."""

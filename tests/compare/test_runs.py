@@ -11,6 +11,7 @@ import pytest
 from benchmarks.synthetic import manifest_of, reseal
 from foxrun import jsonio
 from orchestrator.compare import verdict as v
+from orchestrator.compare.divergence import Growth
 from orchestrator.compare.policy import Options
 from orchestrator.compare.tolerance import Rule, Tolerance
 from orchestrator.comparison import compare
@@ -525,3 +526,15 @@ def test_ignored_metrics_do_not_count_and_leaves_cannot_be_ignored(tmp_path: Pat
     c = make(tmp_path / "c", change=lambda words, lines: words[1].__setitem__(0, 9))
     assert compare(a, c, Options(ignore=("*",))).exit_code == 3
     assert LEAVES[0] == compare(a, c, Options(ignore=("*",))).parted[0].name
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 66, 319, 320, 321, 322, 1000, 5000])
+def test_growth_keeps_the_first_rows_and_the_last_in_order_without_repeats(count: int) -> None:
+    growth = Growth()
+    for step in range(count):
+        growth.add(lambda step=step: v.GrowthPoint(step=step, leaves_parted=1))  # type: ignore[misc]
+    steps = [point.step for point in growth.points()]
+    assert steps[:64] == list(range(min(64, count)))
+    assert steps == sorted(set(steps))  # type: ignore[type-var]
+    assert steps[-1] == count - 1
+    assert len(steps) <= 64 + 256 + 1
