@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from orchestrator.cli import options
 from orchestrator.cli.options import Duration
 from orchestrator.errors import UsageError
 from orchestrator.settings import Settings, home_directory
+
+CHECKS_KEPT = 20
 
 
 @click.command("check", context_settings={"ignore_unknown_options": False})
@@ -117,7 +120,12 @@ def _pairs(text: str | None) -> tuple[str, ...]:
 
 
 def _new_directory(settings: Settings) -> Path:
-    return home_directory(settings) / "checks" / f"{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(3)}"
+    """A place among the last checks, of which the newest stay: their runs can be compared again."""
+    checks = home_directory(settings) / "checks"
+    if checks.is_dir():
+        for old in sorted(checks.iterdir())[: -CHECKS_KEPT + 1]:
+            shutil.rmtree(old, ignore_errors=True)
+    return checks / f"{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(3)}"
 
 
 @contextlib.contextmanager

@@ -230,6 +230,16 @@ def test_render_is_what_a_dry_run_prints_and_lint_accepts_it(repo: Place) -> Non
     assert repo("lint", "w.yaml").code == 2
 
 
+def test_only_the_newest_checks_are_kept(repo: Place) -> None:
+    for number in range(25):
+        (repo.home / "checks" / f"20200101T0000{number:02}-aaaaaa").mkdir(parents=True)
+    done = repo("check", "--only", "memory", "--steps", "1", "-o", "json")
+    assert done.code == 0
+    kept = sorted(path.name for path in (repo.home / "checks").iterdir())
+    assert kept[:2] == ["20200101T000006-aaaaaa", "20200101T000007-aaaaaa"]
+    assert kept[19:] == [Path(done.json["out"]).name]
+
+
 def test_the_parts_of_a_workflow_write_what_it_needs(repo: Place) -> None:
     out = repo.directory / "out"
     words = ["check", "--out", str(out), "--seed", "3", "--mode", "1", "--steps", "3"]
