@@ -49,15 +49,16 @@ class ArgoServerApi:
         return self.transport.json("GET", f"{self._path}/{segment(name)}", patient=patient)
 
     def page(self, labels: str, *, limit: int, token: str = "") -> Page:
-        """The next workflows."""
+        """The next workflows. The server's token is an offset into its own database; it does not tell the next one."""
         query = {"listOptions.limit": str(limit)}
         query |= {"listOptions.labelSelector": labels} if labels else {}
         query |= {"listOptions.continue": token} if token else {}
         answer = self.transport.json("GET", self._path, query=query)
-        metadata = answer.get("metadata") or {}
-        return Page(
-            answer.get("items") or [], str(metadata.get("continue") or ""), str(metadata.get("resourceVersion") or "")
-        )
+        metadata, items = answer.get("metadata") or {}, answer.get("items") or []
+        following = str(metadata.get("continue") or "")
+        if not following and len(items) == limit and (token or "0").isdigit():
+            following = str(int(token or "0") + limit)
+        return Page(items, following, str(metadata.get("resourceVersion") or ""))
 
     def events(
         self, *, name: str = "", labels: str = "", version: str, timeout_s: float

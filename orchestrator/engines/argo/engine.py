@@ -108,7 +108,8 @@ class ArgoEngine:
 
     def list(self, labels: Mapping[str, str] | None = None) -> list[Workflow]:
         """Return the workflows that carry all these labels, newest first."""
-        found = builtins.list(self._pages(labels or {}))
+        # By uid: between two pages of argo-server a new workflow moves the others on.
+        found = builtins.list({uid_of(workflow): workflow for workflow in self._pages(labels or {})}.values())
         found.sort(key=name_of)
         found.sort(key=lambda workflow: str(workflow["metadata"].get("creationTimestamp") or ""), reverse=True)
         return found

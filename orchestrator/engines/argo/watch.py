@@ -73,6 +73,9 @@ class _Watch:
                         return
             except Gone:
                 self.version = ""
+            except NotFound:  # argo-server looks at the workflow before it watches; the next read says what happened
+                self.version = ""
+                self.patience.pause()
             except (Unavailable, Refused) as error:
                 self.patience.endure(error)
 
