@@ -71,11 +71,13 @@ class S3Store:
         addressing: str = "auto",
         say: Callable[[str], None] = lambda _: None,
         delays: tuple[float, ...] = DELAYS_S,
+        read_timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         self.bucket = bucket
         self._endpoint, self._region, self._addressing = endpoint, region, addressing
         self._say = say
         self.delays = delays
+        self._read_timeout_s = read_timeout_s
         self._client: Any = None
         self.place = Place(endpoint=endpoint, bucket=bucket, region=region, virtual=False, custom=bool(endpoint))
 
@@ -83,7 +85,7 @@ class S3Store:
         """The same server and connections, another bucket."""
         other = S3Store(
             bucket, endpoint=self._endpoint, region=self._region, addressing=self._addressing, say=self._say,
-            delays=self.delays,
+            delays=self.delays, read_timeout_s=self._read_timeout_s,
         )  # fmt: skip
         other._client = self.client
         other.place = dataclasses.replace(self.place, bucket=bucket)
@@ -121,7 +123,7 @@ class S3Store:
                     s3={"addressing_style": style},
                     retries={"total_max_attempts": 1, "mode": "standard"},
                     connect_timeout=CONNECT_TIMEOUT_S,
-                    read_timeout=READ_TIMEOUT_S,
+                    read_timeout=self._read_timeout_s,
                     request_checksum_calculation="when_required",
                     response_checksum_validation="when_required",
                 ),

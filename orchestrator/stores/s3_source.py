@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.stores.s3 import Patience, S3Store
 
 BLOCK = 1 << 20
+SMALL = 4 << 20  # a manifest, leaves.json and a summary are looked at more than once, and read once
 
 
 class S3Source:
@@ -28,6 +29,7 @@ class S3Source:
         self._store = store
         self._prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
         self._listing: dict[str, int] | None = None
+        self._kept: dict[str, bytes] = {}
         self.label = store.url(self._prefix)
 
     def list(self) -> dict[str, int]:
@@ -40,8 +42,16 @@ class S3Source:
         return self._listing
 
     def open(self, name: str) -> BinaryIO:
-        """An object's bytes as a stream. FileNotFoundError while reading when it is gone."""
-        return self.open_key(self._prefix + self._checked(name), self.list().get(name))
+        """An object's bytes as a stream. FileNotFoundError, perhaps only while reading, when it is gone."""
+        size = self.list().get(name)
+        if name in self._kept:
+            return io.BytesIO(self._kept[name])
+        stream = self.open_key(self._prefix + self._checked(name), size)
+        if size is None or size + sum(map(len, self._kept.values())) > SMALL:
+            return stream
+        with stream:
+            self._kept[name] = stream.read()
+        return io.BytesIO(self._kept[name])
 
     def open_key(self, key: str, size: int | None = None) -> BinaryIO:
         """The same by the whole key, listed or not."""
