@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,14 @@ def full_name(engine: Engine, text: str) -> str:
     """
     from workflows.names import workflow_name
 
+    if text and text != "@latest":
+        # A whole name needs no list of what may be thousands.
+        for exact in dict.fromkeys((text, workflow_name(text))):
+            with contextlib.suppress(UsageError):
+                return str(engine.get(exact)["metadata"]["name"])
     names = [str(item["metadata"]["name"]) for item in newest_first(engine.list({}))]
     if text == "@latest" and names:
         return names[0]
-    for exact in (text, workflow_name(text) if text else text):
-        if exact in names:
-            return exact
     starting = [name for name in names if name.startswith(text)] if text else []
     if len(starting) == 1:
         return starting[0]

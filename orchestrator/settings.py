@@ -84,12 +84,41 @@ class Settings:
         unit="",
         why="bucket in the path, or virtual: in the host name; auto: virtual on AWS, else path, which needs no DNS",
     )
+    namespace: str = _setting("", kind="text", unit="", why="of our workflows; empty: the context's, then default")
+    context: str = _setting(
+        "", kind="text", unit="", why="of the kubeconfig; naming one selects the argo engine; empty: the current one"
+    )
+    kubeconfig: str = _setting("", kind="text", unit="path", why="empty: KUBECONFIG, ~/.kube/config, or in-cluster")
+    argo_server: str = _setting(
+        "",
+        kind="text",
+        unit="URL",
+        why="argo-server to use instead of the Kubernetes API; naming one selects the argo engine; empty: none",
+    )
+    argo_token: str = _setting(
+        "", kind="text", unit="", why="sent to argo-server; better in a variable than in a file", secret=True
+    )
+    argo_token_file: str = _setting(
+        "", kind="text", unit="path", why="read anew when the token in it has expired; empty: the variable ARGO_TOKEN"
+    )
+    argo_verify: bool = _setting(True, kind="flag", unit="", why="check argo-server's certificate")
+    unschedulable: float = _setting(
+        600.0,
+        kind="duration",
+        unit="s",
+        why="following ends when nothing can start for so long; new nodes take minutes",
+    )
+    image: str = _setting(
+        "foxrun:{sha}", kind="text", unit="", why="what pods run on a cluster; {sha} becomes the commit"
+    )
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 FIELDS = tuple(f for f in dataclasses.fields(Settings) if f.metadata)
 NAMES = tuple(f.name for f in FIELDS)
+# Whoever names a cluster in foxrun's own settings means it; a kubeconfig that happens to be there selects nothing.
+SELECTING = ("argo_server", "context")
 
 
 def load_settings(directory: Path, environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
@@ -116,6 +145,10 @@ def load_settings(directory: Path, environ: Mapping[str, str], flags: Mapping[st
         if name in NAMES and value is not None:
             values[name] = value
             sources[name] = "--" + name.replace("_", "-")
+    for name in SELECTING:
+        if "engine" not in values and values.get(name):
+            values["engine"] = "argo"
+            sources["engine"] = sources[name]
     return Settings(**values, sources=sources, notes=_misspelt_variables(environ))
 
 
@@ -155,11 +188,12 @@ def _read_file(file: Path) -> dict[str, tuple[Any, int]]:
 
 def parse_value(name: str, value: Any, where: str) -> Any:
     """``value`` as the setting ``name`` takes it; ``where`` names its source in the error."""
-    kind = next(f for f in FIELDS if f.name == name).metadata["kind"]
+    metadata = next(f for f in FIELDS if f.name == name).metadata
     try:
-        return _PARSERS[kind](value)
+        return _PARSERS[metadata["kind"]](value)
     except (TypeError, ValueError) as error:
-        shown = "the value" if kind in ("urls", "endpoint") else repr(value)  # they may hold a password
+        hidden = metadata["secret"] or metadata["kind"] == "endpoint"
+        shown = "the value" if hidden else repr(value)  # they may hold a password
         raise UsageError(f"{where}: {name} cannot be {shown}: {error}", remedy="foxrun config explains it") from None
 
 
@@ -202,6 +236,13 @@ def _text(value: Any) -> str:
     return value
 
 
+def _flag(value: Any) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if str(value).strip().lower() not in words:
+        raise ValueError("it is true or false")
+    return words[str(value).strip().lower()]
+
+
 def _engine(value: Any) -> str:
     if value not in ("local", "argo"):
         raise ValueError("engines are local and argo")
@@ -233,6 +274,7 @@ def _addressing(value: Any) -> str:
 
 _PARSERS = {
     "engine": _engine,
+    "flag": _flag,
     "text": _text,
     "count": _whole,
     "positive": _positive,

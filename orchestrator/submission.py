@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import UsageError
-from orchestrator.settings import Settings
+from orchestrator.settings import Settings, home_directory
 from orchestrator.training import OPTIONS, command_of, training_of
 
 if TYPE_CHECKING:
     from foxrun.problems import ContractError
+    from orchestrator.engines.argo import ArgoEngine
     from orchestrator.engines.base import Engine
     from workflows.parameters import RunParameters
 
@@ -46,17 +49,27 @@ class Request:
     timeout_s: float | None = None
 
 
-def open_engine(name: str, home: Path) -> Engine:
-    """The engine of that name, its state below ``home``."""
-    if name != "local":
-        raise UsageError(
-            f"the engine {name} is not built yet: foxrun runs workflows on this machine only",
-            remedy="leave out --engine (and FOXRUN_ENGINE), or hand the Workflow over yourself: "
-            "foxrun submit --dry-run -o yaml ... | argo submit -",
-        )
+def open_engine(settings: Settings, *, say: Callable[[str], None] = lambda _: None) -> Engine:
+    """The engine that the settings name; ``say`` hears why a request to S3 is made again."""
+    if settings.engine == "argo":
+        return open_cluster(settings, say=say)
     from orchestrator.engines.local import LocalEngine
 
-    return LocalEngine(home)
+    return LocalEngine(home_directory(settings))
+
+
+def open_cluster(settings: Settings, *, say: Callable[[str], None] = lambda _: None) -> ArgoEngine:
+    """The argo engine, for what no other has. Raises UsageError where the settings name another engine."""
+    if settings.engine != "argo":
+        raise UsageError(
+            "this needs a cluster, and the local engine is selected",
+            remedy="add --engine argo, or set engine: argo in foxrun.yaml",
+        )
+    from orchestrator.engines.argo.opening import open_argo
+    from orchestrator.places import Places
+
+    store = Places(settings, say=say).store() if settings.s3_bucket else None
+    return open_argo(settings, home_directory(settings), os.environ, store=store)
 
 
 def parameters_of(
@@ -86,6 +99,11 @@ def parameters_of(
         for name in ("against", "tolerance", "rtol"):
             if getattr(request, name) is not None:
                 raise UsageError(f"--{name} needs something to compare with", remedy="add --regression-pair")
+    if request.worktree and settings.engine == "argo":
+        raise UsageError(
+            "--worktree runs files of this machine, which a cluster does not have",
+            remedy="commit them and give --sha HEAD, or leave out --engine argo",
+        )
     code = _code(request, directory)
     tolerance = _tolerance(request, settings)
     try:
@@ -106,6 +124,7 @@ def parameters_of(
             gate_timeout_s=_seconds(settings.gate_timeout),
             leg_timeout_s=_seconds(request.timeout_s or settings.timeout),
             name=request.name,
+            image=settings.image,
         )
     except InvalidParameter as error:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
@@ -132,7 +151,12 @@ def submit(request: Request, settings: Settings, engine: Engine, *, directory: P
     Raises:
         WorkflowExists: the name belongs to a workflow that differs.
     """
-    parameters = parameters_of(request, settings, engine, directory=directory, store=True)
+    return engine.submit(made(request, settings, engine, directory=directory, store=True))
+
+
+def made(request: Request, settings: Settings, engine: Engine, *, directory: Path, store: bool) -> dict[str, Any]:
+    """The Workflow that is sent, under a name of its own; arguments as of ``parameters_of``."""
+    parameters = parameters_of(request, settings, engine, directory=directory, store=store)
     if parameters.name is None:
         # Letters and digits that are not mistaken for each other, as Kubernetes' own random suffixes.
         suffix = "".join(secrets.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))
@@ -140,7 +164,14 @@ def submit(request: Request, settings: Settings, engine: Engine, *, directory: P
     workflow = workflow_of(request.kind, parameters)
     # Where the local engine finds the commits; a path of this machine, so it is in no rendered Workflow.
     workflow["metadata"]["annotations"][REPOSITORY] = str(_top(directory))
-    return engine.submit(workflow)
+    return workflow
+
+
+def resubmit(engine: Engine, name: str) -> str:
+    """Start the same Workflow anew under a new name; returns that."""
+    from orchestrator.engines.argo.resubmission import again
+
+    return engine.submit(again(engine.get(name)))
 
 
 def leaves_out_changes(request: Request, directory: Path) -> bool:

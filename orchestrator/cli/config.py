@@ -17,7 +17,7 @@ def command(name: str | None, fmt: str | None) -> None:
     """Show every setting: value, unit, default, why, and which source won.
 
     Settings come from foxrun.yaml (the nearest, searched upward from here), then FOXRUN_*, then flags; the last wins.
-    Alert URLs hold secrets and are shown by their scheme alone.
+    Alert URLs hold secrets and are shown by their scheme alone, tokens not at all.
 
     \b
     foxrun config
@@ -55,7 +55,7 @@ def shown(settings: Settings, name: str) -> Any:
     from orchestrator.alerts import mask
 
     if next(f for f in FIELDS if f.name == name).metadata["secret"]:
-        return [mask(item) for item in value]
+        return [mask(item) for item in value] if isinstance(value, tuple) else "***" if value else ""
     return str(home_directory(settings)) if name == "home" else _plain(value)
 
 

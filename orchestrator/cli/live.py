@@ -50,11 +50,18 @@ def show_workflow(shown: Screen, workflow: Mapping[str, Any]) -> None:
     shown.show(views(workflow))
 
 
+def trouble(part: NodeView) -> str:
+    """What a person should know of a part: why it failed, or for what it waits that may never come."""
+    if part.phase in ("Failed", "Error") or (part.phase == "Pending" and ": " in part.message):
+        return " ".join(part.message.split())
+    return ""
+
+
 class _Lines:
     """One line when a part changes its phase or has done another tenth."""
 
     def __init__(self) -> None:
-        self._last: dict[str, tuple[str, int]] = {}
+        self._last: dict[str, tuple[str, int, str]] = {}
 
     def __enter__(self) -> Screen:
         return self
@@ -68,11 +75,12 @@ class _Lines:
         """Print what is new."""
         for part in parts:
             tenth = PLAIN_TENTHS * part.done // part.of if part.of else 0
-            if self._last.get(part.id) == (part.phase, tenth):
+            now = (part.phase, tenth, trouble(part) if part.phase == "Pending" else "")
+            if self._last.get(part.id) == now:
                 continue
-            self._last[part.id] = (part.phase, tenth)
+            self._last[part.id] = now
             count = f" {part.done}/{part.of}" if part.of else ""
-            message = f": {part.message}" if part.message and part.phase in ("Failed", "Error") else ""
+            message = f": {text}" if (text := trouble(part)) else ""
             click.echo(f"{time.strftime('%H:%M:%S')} {part.name} {part.phase}{count}{message}", err=True)
 
 
@@ -122,7 +130,7 @@ class _Bars:
                 completed=done,
                 mark=MARKS.get(part.phase, "?"),
                 count=f"{part.done}/{part.of}" if part.of else part.phase,
-                message=" ".join(part.message.split())[:100] if part.phase in ("Failed", "Error") else "",
+                message=trouble(part)[:100],
             )
             if ended:
                 self._progress.stop_task(task)

@@ -32,7 +32,9 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Control": {
         "stop": "Stop workflows; what they wrote is kept.",
+        "terminate": "End workflows of a cluster at once, without their exit handlers.",
         "retry": "Run the failed parts of a workflow again, and follow it.",
+        "resubmit": "Run a workflow anew from its beginning, under a new name.",
         "delete": "Delete workflows and everything that they wrote.",
     },
     "Define": {
@@ -47,6 +49,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
 }
 NAMES = tuple(name for group in COMMANDS.values() for name in group)
+GLOBAL = ("--engine", "--namespace", "--context", "--kubeconfig", "--argo-server")
 SIGPIPE_EXIT = 141
 INTERRUPT_EXIT = 130
 
@@ -84,7 +87,14 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-def cli() -> None:
+@click.option("--engine", type=click.Choice(["local", "argo"]), help="Where workflows run: this machine or a cluster.")
+@click.option("--namespace", help="Namespace of the workflows.")
+@click.option("--context", help="Context of the kubeconfig; selects the argo engine.")
+@click.option("--kubeconfig", metavar="FILE", help="Without it: KUBECONFIG, ~/.kube/config, or in-cluster.")
+@click.option(
+    "--argo-server", metavar="URL", help="argo-server instead of the Kubernetes API; selects the argo engine."
+)
+def cli(**_: str | None) -> None:
     """Same commit, same seed, same parameters, same bits; and when not, the step, the leaf and what to do.
 
     \b
@@ -112,7 +122,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 def execute(arguments: list[str]) -> int:
     """Run one command line; returns its exit code."""
     try:
-        with cli.make_context("foxrun", arguments) as ctx:
+        with cli.make_context("foxrun", hoisted(arguments)) as ctx:
             cli.invoke(ctx)
             return 0
     except click.exceptions.Exit as end:
@@ -133,6 +143,20 @@ def execute(arguments: list[str]) -> int:
         return INTERRUPT_EXIT
     except Exception as error:
         return _unexpected(error)
+
+
+def hoisted(arguments: list[str]) -> list[str]:
+    """The same with the options of `foxrun` itself in front: as with kubectl they may stand anywhere before `--`."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    front: list[str] = []
+    rest: list[str] = []
+    position = 0
+    while position < end:
+        name, equals, _ = arguments[position].partition("=")
+        width = 2 if name in GLOBAL and not equals and position + 1 < end else 1
+        (front if name in GLOBAL else rest).extend(arguments[position : position + width])
+        position += width
+    return front + rest + arguments[end:]
 
 
 def _sentence(text: str) -> str:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.settings import Settings, home_directory, load_settings, parse_duration
+from orchestrator.settings import Settings, load_settings, parse_duration
 
 if TYPE_CHECKING:
+    from orchestrator.engines.argo import ArgoEngine
     from orchestrator.engines.base import Engine
     from orchestrator.places import Places
 
@@ -53,7 +54,7 @@ def places(*named: Path | str) -> Places | None:
 
     if not any(is_remote(where) for where in named):
         return None
-    return Places(current(), say=lambda text: click.echo(f"note: {text}", err=True))
+    return Places(current(), say=say)
 
 
 MODES = click.IntRange(0, 3)
@@ -81,7 +82,10 @@ def training(function: F) -> F:
 
 
 def current(**flags: Any) -> Settings:
-    """The settings that hold here and now."""
+    """The settings that hold here and now; options of `foxrun` itself count for all its commands."""
+    context = click.get_current_context(silent=True)
+    above = dict(context.find_root().params) if context is not None else {}
+    flags = {**above, **{name: value for name, value in flags.items() if value is not None}}
     settings = load_settings(Path.cwd(), os.environ, flags)
     for note in settings.notes:
         click.echo(f"note: {note}", err=True)
@@ -95,7 +99,19 @@ def engine_of(settings: Settings) -> Engine:
     if settings.alerts:
         # The exit handler is a process of the local engine, and has its channels from the variable, as on a cluster.
         os.environ["FOXRUN_ALERTS"] = " ".join(settings.alerts)
-    return open_engine(settings.engine, home_directory(settings))
+    return open_engine(settings, say=say)
+
+
+def cluster_of(settings: Settings) -> ArgoEngine:
+    """The argo engine, for what only clusters have."""
+    from orchestrator.submission import open_cluster
+
+    return open_cluster(settings, say=say)
+
+
+def say(text: str) -> None:
+    """A note on stderr."""
+    click.echo(f"note: {text}", err=True)
 
 
 def selector(texts: Sequence[str]) -> Mapping[str, str]:
@@ -138,4 +154,15 @@ def chosen(
     found = [str(w["metadata"]["name"]) for w in newest_first(engine.list(selector(labels))) if which(w)]
     if not found:
         click.echo("no workflow matches", err=True)
+    return found
+
+
+def pairs(texts: Sequence[str]) -> dict[str, str]:
+    """``-p key=value`` as strings. Raises click.BadParameter."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"{text!r} is no parameter: write KEY=VALUE", param_hint="-p")
+        found[key] = value
     return found

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from orchestrator.cli import options
 from orchestrator.cli.options import Duration
+
+if TYPE_CHECKING:
+    from orchestrator.engines.base import Engine
+    from orchestrator.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,41 +61,74 @@ def describe_run(function: F) -> F:
 @options.training
 @describe_run
 @click.option("--deadline", type=Duration(), help="Stop following after this time; the workflow goes on.")
-@click.option("--engine", type=click.Choice(["local", "argo"]), help="Where it runs.")
-@click.option("--dry-run", is_flag=True, help="Print the Workflow and submit nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=False,
+    flag_value="client",
+    type=click.Choice(["client", "server"]),
+    help="Print the Workflow and submit nothing; =server: as the cluster would store it, checked by it.",
+)
+@click.option(
+    "--from",
+    "template",
+    metavar="KIND/NAME",
+    help="Run a template of the cluster: workflowtemplate/NAME or cronworkflow/NAME; -p are its parameters.",
+)
 @click.option("--watch", "how", flag_value="watch", help="Follow with live progress (the local engine's default).")
 @click.option("--wait", "how", flag_value="wait", help="Follow silently.")
 @click.option("--log", "how", flag_value="log", help="Follow by printing what the parts write.")
-@click.option("--detach", "how", flag_value="detach", help="Do not follow: print the name and return.")
+@click.option(
+    "--detach", "how", flag_value="detach", help="Do not follow: print the name and return (a cluster's default)."
+)
 @options.output("json", "yaml", "name", help="Print the verdict (--detach: the Workflow) so.")
 def command(
-    how: str | None, dry_run: bool, engine: str | None, fmt: str | None, deadline: float | None, **flags: Any
-) -> None:
+    how: str | None, dry_run: str | None, template: str | None, fmt: str | None, deadline: float | None, **flags: Any
+) -> None:  # fmt: skip
     """Run a training, or with --regression-pair the same one twice, and say what it came to.
 
     \b
     foxrun submit --sha HEAD --regression-pair -p envs=16 --steps 60
     foxrun submit --regression-pair --against HEAD~1 -p data=book.mbp-10.dbn.zst --seed 43
     foxrun submit --worktree --dry-run -o yaml
+    foxrun submit --regression-pair --engine argo --wait
+    foxrun submit --engine argo --from workflowtemplate/ci-gate -p sha=1a2b3c4
 
     First the gate runs the trainer twice for 50 steps and compares; when the two part, nothing else is run (exit 4).
     Exits with the verdict's code. Ctrl-C ends the following only.
     """
     from orchestrator import submission
-    from orchestrator.cli.follow import follow_and_print
     from orchestrator.cli.output import print_json, print_yaml
 
-    settings = options.current(engine=engine, deadline=deadline)
+    settings = options.current(deadline=deadline)
     request = request_of(flags)
     there = options.engine_of(settings)
-    if dry_run:
+    show = print_json if fmt == "json" else print_yaml
+    if template is not None:
+        cluster, pairs = options.cluster_of(settings), options.pairs(flags["parameters"])
+        if dry_run == "client":
+            return show(cluster.made_from(template, pairs, name=flags["name"]))
+        if dry_run == "server":
+            return show(cluster.check(cluster.made_from(template, pairs, name=flags["name"])))
+        name = cluster.from_template(template, pairs, name=flags["name"])
+        return go_on(there, name, settings=settings, how=how, fmt=fmt)
+    if dry_run == "server":
+        cluster = options.cluster_of(settings)
+        return show(cluster.check(submission.made(request, settings, there, directory=Path.cwd(), store=False)))
+    if dry_run == "client":
         parameters = submission.parameters_of(request, settings, there, directory=Path.cwd(), store=False)
-        workflow = submission.workflow_of(request.kind, parameters)
-        (print_json if fmt == "json" else print_yaml)(workflow)
-        return
+        return show(submission.workflow_of(request.kind, parameters))
     if submission.leaves_out_changes(request, Path.cwd()):
         click.echo("note: HEAD is run, without the uncommitted changes here (--worktree runs them)", err=True)
     name = submission.submit(request, settings, there, directory=Path.cwd())
+    return go_on(there, name, settings=settings, how=how, fmt=fmt)
+
+
+def go_on(there: Engine, name: str, *, settings: Settings, how: str | None, fmt: str | None) -> None:
+    """Follow, or say how to: a cluster runs on without us, the local engine is mostly waited for."""
+    from orchestrator.cli.follow import follow_and_print
+    from orchestrator.cli.output import print_json, print_yaml
+
+    how = how or ("watch" if there.name == "local" else "detach")
     if how == "detach":
         if fmt == "json":
             print_json(there.get(name))
@@ -104,7 +141,7 @@ def command(
         return
     if fmt == "name":
         click.echo(name)
-    follow_and_print(there, name, settings=settings, how=how or "watch", fmt=fmt)
+    follow_and_print(there, name, settings=settings, how=how, fmt=fmt)
 
 
 def request_of(flags: dict[str, Any]) -> Any:

@@ -77,6 +77,10 @@ class Engine(Protocol):
         """Return where an output artifact of a finished node lies."""
         ...
 
+    def address(self, name: str, node: str, artifact: str) -> str:
+        """Where a person finds an output artifact, as `foxrun compare` takes it; nothing is fetched."""
+        ...
+
     def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """Set labels on the workflow."""
         ...

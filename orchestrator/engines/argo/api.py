@@ -40,8 +40,15 @@ class Page:
 class Api(Protocol):
     """Errors are those of transport.py."""
 
-    namespace: str
-    where: str
+    @property
+    def namespace(self) -> str:
+        """Where our workflows are."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """Cluster and namespace, for messages."""
+        ...
 
     def create(self, workflow: Workflow, *, dry_run: bool = False) -> Workflow:
         """Store a Workflow; raises Conflict when the name is taken."""

@@ -97,7 +97,11 @@ class ArgoEngine:
 
         Raises UsageError for a parameter that the template does not have.
         """
-        return self.submit(resubmission.from_template(self.api, reference, parameters, name=name))
+        return self.submit(self.made_from(reference, parameters, name=name))
+
+    def made_from(self, reference: str, parameters: Mapping[str, str], *, name: str | None = None) -> Workflow:
+        """The Workflow that ``from_template`` submits."""
+        return resubmission.from_template(self.api, reference, parameters, name=name)
 
     def get(self, name: str) -> Workflow:
         """Return the workflow with its status; raises WorkflowNotFound."""
@@ -189,7 +193,7 @@ class ArgoEngine:
 
     def resubmit(self, name: str) -> str:
         """Start the same Workflow anew under a new name; return that."""
-        return name_of(self.api.create(resubmission.again(self.get(name))))
+        return self.submit(resubmission.again(self.get(name)))
 
     def delete(self, name: str, *, force: bool = False) -> None:
         """Remove the workflow with its pods and artifacts; one that runs only with `force`.

@@ -225,6 +225,10 @@ class LocalEngine:
                 raise InfrastructureError(f"artifact {artifact!r} of {node!r} is gone from {path}")
         raise WorkflowNotFound(f"node {node!r} of workflow {name!r} has no output artifact {artifact!r}")
 
+    def address(self, name: str, node: str, artifact: str) -> str:
+        """Where an output artifact lies, as a person gives it to `foxrun compare`."""
+        return str(self.artifact(name, node, artifact))
+
     def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """Set labels on the workflow, through its controller while it runs."""
         directory = WorkflowDirectory(self.home, name)
