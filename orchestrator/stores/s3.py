@@ -332,8 +332,8 @@ class Patience:
         if not trouble.transient:
             raise trouble.error from None
         if self._tries >= len(delays):
-            text = f"{trouble.error}; {self._tries + 1} tries in {sum(delays):g} s"
-            raise Unreachable(text, remedy=trouble.error.remedy) from None
+            tries = f"{self._tries + 1} tries in {sum(delays):g} s" if delays else "1 try"
+            raise Unreachable(f"{trouble.error}; {tries}", remedy=trouble.error.remedy) from None
         delay = delays[self._tries]
         self._tries += 1
         self._store._say(f"{trouble.error}; trying again in {delay:g} s")

@@ -169,9 +169,11 @@ def _answered(response: Mapping[str, Any], place: Place, what: str) -> Trouble:
             filled[1] += "; or the server wants the bucket in the path: set s3_addressing: path"
         return _final(f"{what} ({code})", *filled)
     if code in _AGAIN or status >= 500 or status == 429:
+        # Without a code of S3's own it may be any server: boto3 makes 500 of a page that is no answer of S3.
+        stranger = "" if re.match("[A-Z]", code) else f"; if {place.host} is no S3 server, set s3_endpoint to one"
         error = InfrastructureError(
             f"{what}: {place.host} answers {code or status}: it is overloaded or out of order",
-            remedy="try again later, or see the server's log",
+            remedy="try again later, or see the server's log" + stranger,
         )
         return Trouble(error, True)
     name = code if re.fullmatch(r"[A-Za-z0-9.]{1,60}", code) else str(status)
