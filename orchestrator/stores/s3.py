@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -79,6 +80,8 @@ class S3Store:
         self.delays = delays
         self._read_timeout_s = read_timeout_s
         self._client: Any = None
+        self._told: dict[str, float] = {}
+        self.given_up = threading.Event()  # ends the waiting of parts whose upload has failed or was interrupted
         self.place = Place(endpoint=endpoint, bucket=bucket, region=region, virtual=False, custom=bool(endpoint))
 
     def with_bucket(self, bucket: str) -> S3Store:
@@ -142,6 +145,13 @@ class S3Store:
             virtual=style == "virtual", custom=custom,
         )  # fmt: skip
         return client
+
+    def tell(self, text: str, within_s: float) -> None:
+        """Say it, unless it was said within so many seconds: parts that go up side by side meet the same trouble."""
+        now = time.monotonic()
+        if now - self._told.get(text, -1e9) > within_s / 2:
+            self._told[text] = now
+            self._say(text)
 
     def url(self, key: str) -> str:
         """``s3://bucket/key``."""
@@ -273,11 +283,14 @@ class S3Store:
                 except BaseException:
                     self._abort(key, upload)
                     raise
+                finally:
+                    self.given_up.clear()
         except OSError as error:
             raise UsageError(f"input {str(source)!r} cannot be read: {error.strerror}") from error
 
     def _upload_parts(self, stream: Any, key: str, upload: str, part: int) -> tuple[list[dict[str, Any]], str]:
         """(number and ETag of each part, sha256 of what was read); a few parts are in memory at a time."""
+        self.given_up.clear()
         digest = hashlib.sha256()
         waiting: list[Future[dict[str, Any]]] = []
         done: list[dict[str, Any]] = []
@@ -290,14 +303,19 @@ class S3Store:
             return {"PartNumber": number, "ETag": answer["ETag"]}
 
         with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
-            number = 0
-            while data := stream.read(part):
-                digest.update(data)
-                number += 1
-                waiting.append(pool.submit(put, number, data))
-                if len(waiting) >= PARTS_AT_ONCE:
-                    done.append(waiting.pop(0).result())
-            done += [future.result() for future in waiting]
+            try:
+                number = 0
+                while data := stream.read(part):
+                    digest.update(data)
+                    number += 1
+                    waiting.append(pool.submit(put, number, data))
+                    if len(waiting) >= PARTS_AT_ONCE:
+                        done.append(waiting.pop(0).result())
+                done += [future.result() for future in waiting]
+            except BaseException:
+                self.given_up.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return done, digest.hexdigest()
 
     def _complete(self, key: str, size: int, arguments: dict[str, Any]) -> None:
@@ -336,5 +354,6 @@ class Patience:
             raise Unreachable(f"{trouble.error}; {tries}", remedy=trouble.error.remedy) from None
         delay = delays[self._tries]
         self._tries += 1
-        self._store._say(f"{trouble.error}; trying again in {delay:g} s")
-        time.sleep(delay)
+        self._store.tell(f"{trouble.error}; trying again in {delay:g} s", delay)
+        if self._store.given_up.wait(delay):
+            raise trouble.error from None

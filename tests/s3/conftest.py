@@ -33,12 +33,18 @@ class Area:
         return self.url(name)
 
 
-@pytest.fixture
-def area() -> Iterator[Area]:
+@pytest.fixture(scope="session")
+def real_store() -> S3Store:
+    """One client for all tests: making it takes longer than most of them."""
     endpoint, bucket = os.environ.get("FOXRUN_S3_ENDPOINT"), os.environ.get("FOXRUN_S3_BUCKET")
     if not endpoint or not bucket:
-        pytest.skip("FOXRUN_S3_ENDPOINT and FOXRUN_S3_BUCKET name no S3 server (docs/s3.md says how to start one)")
-    made = Area(S3Store(bucket, endpoint=endpoint), f"tests/{secrets.token_hex(8)}")
+        pytest.skip("FOXRUN_S3_ENDPOINT and FOXRUN_S3_BUCKET name no S3 server (docs/s3.md says how to name one)")
+    return S3Store(bucket, endpoint=endpoint)
+
+
+@pytest.fixture
+def area(real_store: S3Store) -> Iterator[Area]:
+    made = Area(real_store, f"tests/{secrets.token_hex(8)}")
     yield made
     made.store.delete(made.prefix)
 

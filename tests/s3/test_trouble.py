@@ -222,7 +222,7 @@ def test_another_server_by_aws_own_variable_is_asked_by_path(monkeypatch: pytest
 def test_no_secret_is_ever_printed_or_written(tmp_path: Path) -> None:
     token = "session-token-never-to-be-seen"
     leak = f"x-amz-security-token:{token} {SECRET}"
-    for status, code in ((403, "SignatureDoesNotMatch"), (403, "AccessDenied"), (400, "InvalidRequest"), (400, "Odd")):
+    for status, code in ((403, "SignatureDoesNotMatch"), (400, "Odd")):
         body = document(code, message=leak, more=f"<CanonicalRequest>{leak}</CanonicalRequest>")
         with answering(status, body) as endpoint:
             done = subprocess.run(
