@@ -1,0 +1,155 @@
+"""The WorkflowTemplates of infra/, made of the very Workflows that foxrun submits.
+
+python -m infra.render            writes infra/base/workflow-templates and infra/overlays/gpu/workflow-templates
+python -m infra.render --check    says which of them are not current; exit code 1 then
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hera.workflows.models import Workflow
+
+from workflows.parameters import RunParameters, Toleration
+from workflows.regression_pair import regression_pair
+from workflows.render import to_dict, to_yaml
+from workflows.train import train
+
+HERE = Path(__file__).resolve().parent
+_KINDS = {"train": train, "regression-pair": regression_pair}
+# Stands for a commit while rendering; nothing of it may be left in a template.
+_NOBODY = "0" * 40
+# In the order in which a form shows them. Those without a default have to be given.
+_REQUIRED = ("sha", "tree", "image")
+_MEANINGS = {
+    "sha": "Commit that runs, all 40 digits",
+    "tree": "Tree of that commit: git rev-parse 'SHA^{tree}'; a run of another tree is incomparable",
+    "image": "Image of that commit, by digest: REGISTRY/foxrun@sha256:...",
+    "branch": "Branch, for people and filters",
+    "data-key": "Key of the order-book file in the bucket: inputs/SHA256/NAME.dbn.zst",
+    "seed": "Seed of every random draw",
+    "mode": "0 fast, 1 pedantic, 2 control, 3 fast and exact",
+    "steps": "Training steps",
+    "eval-steps": "Evaluation steps after training",
+    "parameters": "The trainer's parameters, a JSON object of strings",
+    "gate-steps": "Steps of each twin of the gate",
+}
+_TITLES = {"train": "Gate, then one training run", "regression-pair": "Gate, the same run twice, comparison"}
+
+# A branch as workflows.names.label_value makes it a label, in the language of labelsFrom.
+_BRANCH_LABEL = r"""
+workflow.parameters.branch matches "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$"
+? workflow.parameters.branch
+: sprig.trimPrefix("-", sprig.regexReplaceAll("[-_.]+$", sprig.trunc(52, sprig.regexReplaceAll("^[-_.]+",
+  sprig.regexReplaceAll("[^A-Za-z0-9_.-]+", workflow.parameters.branch, "-"), "")), "")
+  + "-" + sprig.trunc(10, sprig.sha256sum(workflow.parameters.branch)))
+"""
+
+
+def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "2", memory: str = "8Gi") -> dict[str, Any]:
+    """A WorkflowTemplate: what `kind` is with commit, image, seed and the rest left to whoever submits it.
+
+    Args:
+        kind: train or regression-pair.
+        data: whether it runs on a file in the bucket; without, on a generated book.
+        gpus: of each training pod.
+        cpu, memory: of a leg, as Kubernetes writes them; the gate gets twice as much.
+    """
+    p = RunParameters(
+        sha=_NOBODY,
+        tree=_NOBODY,
+        steps=200,
+        eval_steps=50,
+        data_key="data" if data else None,
+        data_name="book.mbp-10.dbn" if data else None,
+        gpus=gpus,
+        cpu=cpu,
+        memory=memory,
+        tolerations=(Toleration(key="nvidia.com/gpu", effect="NoSchedule"),) if gpus else (),
+    )
+    made: Workflow = _KINDS[kind](p)
+    spec = to_dict(made)["spec"]
+    _name_the_branch(spec)
+    spec["arguments"] = _arguments(spec["arguments"], data=data)
+    spec["workflowMetadata"] = {
+        "labels": {"foxrun.dev/kind": kind},
+        "labelsFrom": {
+            "foxrun.dev/branch": {"expression": " ".join(_BRANCH_LABEL.split())},
+            **{f"foxrun.dev/{name}": {"expression": f"workflow.parameters.{name}"} for name in ("sha", "seed", "mode")},
+        },
+        "annotations": {
+            "workflows.argoproj.io/title": _TITLES[kind],
+            "workflows.argoproj.io/description": "On a file in the bucket." if data else "On a generated book.",
+        },
+    }
+    template = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTemplate",
+        "metadata": {
+            "name": f"{kind}-on-data" if data else kind,
+            "annotations": dict(spec["workflowMetadata"]["annotations"]),
+        },
+        "spec": spec,
+    }
+    if _NOBODY in to_yaml(template):
+        raise AssertionError(f"{kind}: a commit is written into the template; make it a workflow parameter")
+    return template
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Every file with its text."""
+    for kind in _KINDS:
+        for data in (False, True):
+            for folder, gpus in ((HERE / "base", 0), (HERE / "overlays" / "gpu", 1)):
+                template = workflow_template(kind, data=data, gpus=gpus)
+                path = folder / "workflow-templates" / f"{template['metadata']['name']}.yaml"
+                yield path, "# Made by `python -m infra.render`.\n" + to_yaml(template)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m infra.render", description="Make the WorkflowTemplates of infra/.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 when a file is not current")
+    check = parser.parse_args(arguments).check
+    old = 0
+    for path, text in files():
+        if path.exists() and path.read_text("utf-8") == text:
+            continue
+        old += 1
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{'not current' if check else 'written'}: {path.relative_to(HERE.parent)}\n")
+    return 1 if check and old else 0
+
+
+def _name_the_branch(spec: dict[str, Any]) -> None:
+    for template in spec["templates"]:
+        for variable in (template.get("container") or {}).get("env") or []:
+            if variable["name"] == "FOXRUN_BRANCH":
+                variable["value"] = "{{workflow.parameters.branch}}"
+
+
+def _arguments(arguments: dict[str, Any], *, data: bool) -> dict[str, Any]:
+    defaults = {p["name"]: p["value"] for p in arguments["parameters"]} | {"branch": ""}
+    names = [name for name in _MEANINGS if name in defaults or (data and name == "data-key")]
+    parameters = []
+    for name in names:
+        parameter: dict[str, Any] = {"name": name, "description": _MEANINGS[name]}
+        if name not in _REQUIRED and name in defaults:
+            parameter["value"] = defaults[name]
+        if name == "mode":
+            parameter["enum"] = ["0", "1", "2", "3"]
+        parameters.append(parameter)
+    made: dict[str, Any] = {"parameters": parameters}
+    if data:
+        made["artifacts"] = arguments["artifacts"]
+        made["artifacts"][0]["s3"]["key"] = "{{workflow.parameters.data-key}}"
+    return made
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,85 @@
+"""Every overlay is accepted by a real API server, and says what it should."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.infra.namespace import INFRA, OVERLAYS, copy_for, kustomize
+
+pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on PATH")
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_an_overlay_is_made_of(overlay: str) -> None:
+    made = kustomize(INFRA / "overlays" / overlay)
+    names = {(thing["kind"], thing["metadata"]["name"]) for thing in made}
+    assert len(names) == len(made)
+    assert {name for kind, name in names if kind == "ServiceAccount"} == {
+        "foxrun", "foxrun-submitter", "foxrun-viewer", *(("argo", "argo-server") if overlay == "bare" else ()),
+    }  # fmt: skip
+    assert {name for kind, name in names if kind == "WorkflowTemplate"} == {
+        "train", "train-on-data", "regression-pair", "regression-pair-on-data",
+    }  # fmt: skip
+    assert not [name for kind, name in names if kind == "Secret"], (
+        "secrets are made by hand, and never lie in a manifest"
+    )
+    cluster_wide = {kind for kind, _ in names if kind.startswith("Cluster")}
+    assert cluster_wide == (set() if overlay == "existing-argo" else {"ClusterRole", "ClusterRoleBinding"})
+    outside = {t["metadata"].get("namespace") for t in made if t["kind"] not in {"Namespace", *cluster_wide}}
+    assert outside == {"foxrun"}
+    for binding in (t for t in made if t["kind"].endswith("RoleBinding") or t["kind"] == "RoleBinding"):
+        assert [s["namespace"] for s in binding["subjects"]] == ["foxrun"]
+
+
+def test_no_role_has_a_wildcard() -> None:
+    for thing in kustomize(INFRA / "overlays" / "bare"):
+        for rule in thing.get("rules", []):
+            assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], thing["metadata"]["name"]
+
+
+def test_the_controllers_settings() -> None:
+    made = {(t["kind"], t["metadata"]["name"]): t for t in kustomize(INFRA / "overlays" / "bare")}
+    executor = yaml.safe_load(made["ConfigMap", "workflow-controller-configmap"]["data"]["executor"])
+    assert {v["name"]: v["value"] for v in executor["env"]} == {"EXECUTOR_RETRY_BACKOFF_STEPS": "11"}
+    container = made["Deployment", "workflow-controller"]["spec"]["template"]["spec"]["containers"][0]
+    values = {v["name"]: v.get("value") for v in container["env"]}
+    assert values["ARGO_PROGRESS_PATCH_TICK_DURATION"] == "10s"
+    assert "--namespaced" in container["args"]
+    server = made["Deployment", "argo-server"]["spec"]["template"]["spec"]["containers"][0]
+    assert "--auth-mode=client" in server["args"]
+
+
+def test_gpu_templates_replace_the_others() -> None:
+    for overlay, gpus in (("existing-argo", None), ("gpu", "1")):
+        pair = next(
+            t for t in kustomize(INFRA / "overlays" / overlay) if t["metadata"]["name"] == "regression-pair-on-data"
+        )
+        leg = next(t for t in pair["spec"]["templates"] if t["name"] == "leg")
+        assert leg["container"]["resources"]["limits"].get("nvidia.com/gpu") == gpus
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(not os.environ.get("KUBECONFIG"), reason="no cluster: KUBECONFIG is not set")
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_api_server_accepts_it(namespace: str, overlay: str, tmp_path: Path) -> None:
+    folder = copy_for(namespace, tmp_path / "infra")
+    command = ["kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-o", "name", "-k"]
+    done = subprocess.run([*command, str(folder / "overlays" / overlay)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == len(kustomize(INFRA / "overlays" / overlay))
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(not os.environ.get("KUBECONFIG"), reason="no cluster: KUBECONFIG is not set")
+@pytest.mark.skipif(shutil.which("argo") is None, reason="no argo on PATH")
+@pytest.mark.parametrize("folder", ["base", "overlays/gpu"])
+def test_argo_finds_nothing_to_say_about_the_templates(folder: str) -> None:
+    files = sorted((INFRA / folder / "workflow-templates").glob("*.yaml"))
+    assert len(files) == 4
+    command = ["argo", "lint", "--offline", "--strict", "--no-color", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "✔ no linting errors found!"), done.stdout + done.stderr
