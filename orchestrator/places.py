@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from foxrun.files import unpacked
 from foxrun.sources import Source
 from orchestrator.errors import UsageError
-from orchestrator.settings import Settings
 
 if TYPE_CHECKING:
+    from orchestrator.settings import Settings
     from orchestrator.stores.s3 import S3Store  # boto3 and its kin, which a comparison of directories does not need
 
 SCHEME = "s3://"
@@ -47,16 +47,17 @@ class Places:
         say: Callable[[str], None] = lambda _: None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._settings = settings or Settings()
+        self._given = settings
         self._say = say
         self._environ = os.environ if environ is None else environ
         self._store: S3Store | None = None
 
     def store(self, bucket: str = "") -> S3Store:
         """The bucket of that name, or the one that the settings name, on the server that the settings name."""
+        from orchestrator.settings import Settings
         from orchestrator.stores.s3 import S3Store
 
-        settings = self._settings
+        settings = self._given or Settings()
         if self._store is None:
             self._store = S3Store(
                 bucket or settings.s3_bucket,
