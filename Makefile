@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lint types imports bench sensitivity gates
+.PHONY: help install demo test check format lint types imports bench sensitivity gates bench-s3
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -40,6 +40,9 @@ imports: install
 
 bench: install  ## speed, as ratios within one run
 	$(BIN)/python -m benchmarks.compare
+
+bench-s3: install  ## requests and bytes of a comparison over S3 (FOXRUN_S3_ENDPOINT)
+	$(BIN)/python -m benchmarks.s3
 
 sensitivity: install  ## 1,000 single changes found, 1,000 clean pairs quiet
 	$(BIN)/python -m benchmarks.sensitivity
