@@ -86,7 +86,7 @@ class RunParameters:
     service_account: str = "foxrun"
     user_id: int = 65532  # the pods' user; never 0
     alerts_secret: str = "foxrun-alerts"  # noqa: S105  (a Secret's name) its key `urls` becomes FOXRUN_ALERTS
-    gate_timeout_s: int = 1800
+    gate_timeout_s: int = 1800  # of the twins; the gate's pod has some minutes more, to say why
     leg_timeout_s: int = 86_400
     compare_timeout_s: int = 3600
     alert_timeout_s: int = 300

@@ -14,6 +14,9 @@ from workflows.parameters import WORKTREE, RunParameters, escape_dollars
 from workflows.pods import IN, OUT
 
 VERDICT_KEY = "{{workflow.uid}}/verdict.json"
+# What the gate's pod has beyond the twins' own timeout, so that a hang is reported by the gate itself, with both
+# twins' steps: starting, comparing, and after a drift the search for its cause (at most 180 s).
+GATE_MARGIN_S = 300
 OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
 
 
@@ -30,6 +33,7 @@ def gate(p: RunParameters) -> m.Template:
                 "check",
                 *("--out", "{{outputs.artifacts.gate.path}}"),
                 *_training_args(p, steps="{{workflow.parameters.gate-steps}}"),
+                *("--timeout", f"{p.gate_timeout_s}s"),
                 *_verdict_args(),
                 "--",
                 *(escape_dollars(word) for word in p.trainer),
@@ -41,7 +45,7 @@ def gate(p: RunParameters) -> m.Template:
             parameters=_outcome_parameters(),
             artifacts=[_directory_output("gate", "{{workflow.uid}}/gate/{{pod.name}}"), *_verdict_outputs()],
         ),
-        timeout=f"{p.gate_timeout_s}s",
+        timeout=f"{p.gate_timeout_s + GATE_MARGIN_S}s",
         node_selector=pods.gpu_node(p),
         retry_strategy=pods.retries(p),
     )

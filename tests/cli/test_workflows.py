@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -120,6 +121,17 @@ def test_a_leg_that_hangs_ends_at_its_timeout(repo: Place) -> None:
     done = repo("submit", "--regression-pair", "--no-gate", "--timeout", "2s", "-p", "end=hang@a")
     assert done.code == 6
     assert done.out.startswith("infrastructure: workflow ") and "longer --timeout" in done.out
+
+
+def test_a_gate_that_hangs_says_itself_where_its_twins_stood(repo: Place) -> None:
+    words = ("submit", "--regression-pair", "-p", "end=hang", "--name", "stuck")
+    done = repo(*words, FOXRUN_GATE_TIMEOUT="4s")
+    assert done.code == 6
+    first = done.out.splitlines()[0]
+    # A busy machine may not have brought a twin to its first step in that time.
+    said = r"infrastructure: the gate did not end within 4 s: twin1 at step [01] of 3, twin2 at step [01] of 3"
+    assert re.fullmatch(said, first)
+    assert phases(repo, "stuck")["gate"] == "Failed" and "leg-a" not in phases(repo, "stuck")
 
 
 def test_a_training_alone(repo: Place) -> None:

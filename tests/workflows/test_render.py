@@ -141,6 +141,16 @@ def test_every_pod_is_confined(pair: Any) -> None:
     assert all("timeout" in t and "retryStrategy" in t for t in spec["templates"] if "container" in t)
 
 
+def test_the_gate_reports_a_hang_before_its_pod_is_ended() -> None:
+    template = {t["name"]: t for t in to_dict(regression_pair(replace(ALL, gate_timeout_s=77)))["spec"]["templates"]}[
+        "gate"
+    ]
+    args = template["container"]["args"]
+    assert args[args.index("--timeout") + 1] == "77s" and args.index("--timeout") < args.index("--")
+    # 180 s of them may go into the search for a cause.
+    assert template["timeout"] == "377s"
+
+
 def test_gpus_are_for_those_who_train() -> None:
     templates = {t["name"]: t for t in to_dict(regression_pair(ALL))["spec"]["templates"]}
     for name in ("gate", "leg"):
