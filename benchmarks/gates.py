@@ -21,8 +21,8 @@ SMALL = ("envs=8", "width=32", "window=16", "capacity=1024")
 
 def gate(fault: str, *, steps: int, seed: int, out: Path) -> tuple[int, str]:
     """One gate: its exit code, and the step and leaf that it named."""
-    command = [sys.executable, "-P", "-m", "orchestrator", "check", "--no-explain", "--steps", str(steps), "--seed", str(seed)]
-    command += ["--out", str(out), "-o", "json"]
+    command = [sys.executable, "-P", "-m", "orchestrator", "check", "--steps", str(steps), "--seed", str(seed)]
+    command += ["--no-explain", "--out", str(out), "-o", "json"]
     for parameter in (*SMALL, *([f"fault={fault}"] if fault else [])):
         command += ["-p", parameter]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

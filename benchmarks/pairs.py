@@ -41,12 +41,10 @@ def legs(home: Path) -> list[Path]:
 
 
 def step_ms(run: Path) -> str:
-    """Median wall-clock milliseconds of a block's step, from timing.jsonl."""
-    figures = []
-    for line in (run / "timing.jsonl").read_text().splitlines() if (run / "timing.jsonl").exists() else []:
-        row = json.loads(line)
-        if row.get("ms_per_step"):
-            figures.append(float(row["ms_per_step"]))
+    """Wall-clock milliseconds of a training step: the median over the rows of timing.jsonl, a few steps each."""
+    file = run / "timing.jsonl"
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    figures = [1000.0 * row["seconds"] / row["steps"] for row in rows if row["phase"] == "train"]
     return f"{statistics.median(figures):.1f}" if figures else "-"
 
 
@@ -73,8 +71,9 @@ def main(modes: tuple[int, ...], arguments: tuple[str, ...]) -> None:
             ]
             agreed = verdict.get("agreed") or {}
             click.echo(
-                f"mode {mode}: exit {code} {verdict.get('verdict', '-')}  rows {agreed.get('rows')} leaves {agreed.get('leaves')}"
-                f"  bits {' '.join(digests) or '-'}  ms/step {' '.join(map(step_ms, found)) or '-'}  {time.monotonic() - begun:.0f} s in all"
+                f"mode {mode}: exit {code} {verdict.get('verdict', '-')}"
+                f"  rows {agreed.get('rows')} leaves {agreed.get('leaves')}  bits {' '.join(digests) or '-'}"
+                f"  ms/step {' '.join(map(step_ms, found)) or '-'}  {time.monotonic() - begun:.0f} s in all"
             )
             if code:
                 wrong += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import foxrun
+from benchmarks.pairs import step_ms
 from trainer.learn import leaves
 from trainer.learn.step import TRAIN_METRICS
 
@@ -50,6 +52,18 @@ def test_it_is_a_whole_run_for_the_contracts_reader(run: Written) -> None:
     assert opened.row_count == 6 + 3 + 1
     assert [row.step for row in opened.rows()] == list(range(10))
     assert opened.manifest is not None and opened.manifest["exit_reason"] == "completed"
+
+
+def test_times_say_how_many_steps_of_which_phase_they_are_of(tmp_path: Path) -> None:
+    written = run_here(tmp_path, 13, 9)
+    times = [json.loads(line) for line in (written.path / "timing.jsonl").read_text().splitlines()]
+    assert [(t["step"], t["phase"], t["steps"]) for t in times] == [
+        (10, "train", 10), (13, "train", 3), (20, "eval", 7), (22, "eval", 2),
+    ]  # fmt: skip
+    for shown in (times[0], times[1]):
+        shown["seconds"] = 0.25 * shown["steps"]
+    (written.path / "timing.jsonl").write_text("".join(json.dumps(t) + "\n" for t in times))
+    assert step_ms(written.path) == "250.0"
 
 
 def test_phases_and_metrics(run: Written) -> None:
