@@ -14,8 +14,8 @@ def unique() -> str:
     return f"test-argo-{uuid.uuid4().hex[:10]}"
 
 
-def pair(script: str, *, name: str | None = None, **spec: Any) -> dict[str, Any]:
-    """Two legs beside each other that run `sh -c SCRIPT`."""
+def pair(script: str, *, name: str | None = None, legs: str = "ab", **spec: Any) -> dict[str, Any]:
+    """Legs beside each other that run `sh -c SCRIPT`."""
     name = name or unique()
     leg = {
         "name": "leg",
@@ -25,7 +25,7 @@ def pair(script: str, *, name: str | None = None, **spec: Any) -> dict[str, Any]
             "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
         },
     }
-    tasks = [{"name": f"leg-{leg}", "template": "leg"} for leg in "ab"]
+    tasks = [{"name": f"leg-{leg}", "template": "leg"} for leg in legs]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",

@@ -27,6 +27,8 @@ FULFILLED = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})
 REST_S = 30.0
 # Argo's executor runs the command, and writes between its lines; the archive has only what the command wrote.
 _OF_ARGO = re.compile(rb'time="?\d{4}-\d\d-\d\dT\S+ level=\w+ msg=.*\bargo=true\b')
+# And as its very last line, after a command that failed. It is the command's own only when another line follows.
+_LAST_OF_ARGO = re.compile(rb"Error: exit status \d+")
 # So many lines wait for a slow reader; then the pods' streams wait too.
 _BACKLOG = 10_000
 
@@ -106,6 +108,7 @@ class PodLog:
     def live(self, *, follow: bool) -> Iterator[LogLine]:
         """What the cluster has beyond what was told. Raises NotFound, NotStarted, Unavailable, Refused."""
         last, to_skip = self._last, self._at_last
+        held: tuple[bytes, bytes] | None = None
         for raw in self.api.log(self.workflow, self.pod, follow=follow, since=last.decode()):
             time, text = _parted(raw)
             if last and time:
@@ -114,9 +117,14 @@ class PodLog:
                 if time == last and to_skip:
                     to_skip -= 1
                     continue
-            self._note(time)
-            if not _OF_ARGO.match(text):
-                yield self._tell(text)
+            if held is not None:
+                self._note(held[0])
+                yield self._tell(held[1])
+            held = (time, text) if _LAST_OF_ARGO.fullmatch(text) else None
+            if held is None:
+                self._note(time)
+                if not _OF_ARGO.match(text):
+                    yield self._tell(text)
 
     def rest(self, archived: list[bytes]) -> Iterator[LogLine]:
         """What the archive has beyond what was told."""
