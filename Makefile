@@ -49,3 +49,9 @@ sensitivity: install  ## 1,000 single changes found, 1,000 clean pairs quiet
 
 gates: install  ## each random fault parts in 20 of 20 gates
 	$(BIN)/python -m benchmarks.gates
+
+faults: install  ## break a real cluster while a pair runs (FOXRUN_FAULT: the command that breaks and mends it)
+	$(BIN)/python -m benchmarks.faults
+
+bench-watching: install  ## memory of one process that watches 1,000 workflows; what a submit costs (KUBECONFIG)
+	$(BIN)/python -m benchmarks.watching
