@@ -6,6 +6,7 @@ after us gets it whole; `from hera.workflows import models` are the same models.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import sys
@@ -23,9 +24,13 @@ def load(modules: Sequence[str]) -> None:
     hollow = types.ModuleType(PACKAGE)
     hollow.__path__ = [f"{location}/workflows" for location in spec.submodule_search_locations]
     sys.modules[PACKAGE] = hollow
+    collects = gc.isenabled()
+    gc.disable()  # a thousand classes are made and none of them is garbage
     try:
         for module in modules:
             importlib.import_module(module)
     finally:
+        if collects:
+            gc.enable()
         del sys.modules[PACKAGE]
         vars(sys.modules["hera"]).pop("workflows", None)

@@ -202,9 +202,14 @@ def _guarded(call: Any, host: str) -> Any:
             raise UsageError(
                 f"{host} does not speak TLS", remedy="write its address with http:// (argo: --secure=false)"
             ) from None
-        raise UsageError(
-            f"the certificate of {host} is not trusted: {_reason(error)}",
-            remedy="give the right certificate authority in the kubeconfig; verify: false trusts any argo-server",
+        if "CERTIFICATE_VERIFY_FAILED" in text or "doesn't match" in text:
+            raise UsageError(
+                f"the certificate of {host} is not trusted: {_reason(error)}",
+                remedy="give the right authority in the kubeconfig; argo_verify: false trusts any argo-server",
+            ) from None
+        # A proxy in front of a server that restarts accepts, and ends in the middle of the handshake.
+        raise Unavailable(
+            f"{host} broke off: {_reason(error)}", remedy="check that it runs and can be reached; foxrun doctor"
         ) from None
     except exceptions.NameResolutionError:
         raise Unavailable(f"there is no host of the name in {host}", remedy="check the address and the DNS") from None
