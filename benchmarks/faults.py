@@ -27,6 +27,7 @@ from orchestrator.engines.argo.credentials import KubeCredentials, ServerCredent
 from orchestrator.engines.argo.kubernetes_api import KubernetesApi
 from orchestrator.engines.argo.nodes import pod_name, pods
 from orchestrator.following import known_verdict
+from orchestrator.outcome import describe_part, failed_parts
 from tests.workflows.cluster import BUSYBOX, LEG, as_busybox, unique
 from workflows.regression_pair import regression_pair
 from workflows.render import to_dict
@@ -79,7 +80,10 @@ def run(name: str, fault: Fault) -> tuple[str, int, int, float]:
         reading.join(60)
         if injected is not None:
             injected.join()
-        verdict = known_verdict(engine, engine.get(workflow))
+        ended = engine.get(workflow)
+        verdict = known_verdict(engine, ended)
+        if verdict != "identical":
+            print("\n".join(describe_part(part) for part in failed_parts(ended)), file=sys.stderr)
         attempts = [node for node in pods(done).values() if str(node["displayName"]).startswith("leg-a")]
         ArgoEngine(KubernetesApi(KubeCredentials()), Path(folder)).delete(workflow, force=True)
     counted = Counter(lines)
