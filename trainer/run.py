@@ -25,6 +25,7 @@ from trainer.learn.step import Trainer
 from trainer.stopping import Stopped, Stopping
 
 EXIT_KILLED = 137
+LEAVE_CODE_S = 10.0
 
 
 class _Code(threading.Thread):
@@ -34,13 +35,20 @@ class _Code(threading.Thread):
         super().__init__(daemon=True)
         self._settings = settings
         self._result: dict[str, str] = {}
+        self._error: Exception | None = None
         self.start()
 
     def run(self) -> None:
-        self._result = provenance.code(self._settings.environment, self._settings.out)
+        try:
+            self._result = provenance.code(self._settings.environment, self._settings.out)
+        except Exception as error:
+            self._error = error
 
     def result(self) -> dict[str, str]:
+        """Raises what it met: a run that does not know its code must not look like one that has none."""
         self.join()
+        if self._error is not None:
+            raise self._error
         return self._result
 
 
@@ -62,8 +70,8 @@ def run(settings: Settings, stopping: Stopping) -> None:
     """Do it. Raises TrainerError with one clear line; a run directory that was begun gets its reason first."""
     writer: _HeldWriter | None = None
     loop: Loop | None = None
+    code = _Code(settings)
     try:
-        code = _Code(settings)
         loop, trainer, manifest, resumed = _prepare(settings, code)
         writer = _HeldWriter(settings.out, leaves=loop.tape.run_leaves(), manifest=manifest)
         writer.stopping = stopping
@@ -82,6 +90,9 @@ def run(settings: Settings, stopping: Stopping) -> None:
         if isinstance(error, TrainerError):
             raise
         raise TrainerError(message) from error
+    finally:
+        # An interpreter that ends beside it trips over its temporary directory, with a traceback.
+        code.join(LEAVE_CODE_S)
 
 
 def _prepare(settings: Settings, code: _Code) -> tuple[Loop, Trainer, dict[str, Any], Mapping[str, Any] | None]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foxrun import ContractError
 from trainer import cli
 from trainer.cli import settings
 from trainer.errors import ResumeError, TrainerError, UsageError
@@ -158,6 +160,31 @@ def test_progress_is_n_of_m(tmp_path: Path) -> None:
     done = run_apart(arguments(tmp_path / "out", 3, 2), {"ARGO_PROGRESS_FILE": str(progress), "FOXRUN_MODE": "2"})
     assert done.returncode == 0 and progress.read_text() == "5/5\n"
     assert done.stderr == ""
+
+
+def test_a_run_that_fails_at_once_does_not_leave_while_git_is_still_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = []
+
+    def slowly(environment: Any, out: Path) -> dict[str, str]:
+        time.sleep(0.5)
+        answered.append(out)
+        return {}
+
+    monkeypatch.setattr("trainer.exact.provenance.code", slowly)
+    with pytest.raises(TrainerError):
+        run_with_data(tmp_path, str(tmp_path / "absent.dbn"))
+    assert answered == [tmp_path / "out"]
+
+
+def test_a_run_that_cannot_learn_its_code_fails_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(environment: Any, out: Path) -> dict[str, str]:
+        raise ContractError("cannot be read", file="index", remedy="mend it")
+
+    monkeypatch.setattr("trainer.exact.provenance.code", refuse)
+    with pytest.raises(TrainerError, match="cannot be read"):
+        run_here(tmp_path)
 
 
 def test_missing_data_is_one_line(tmp_path: Path) -> None:
