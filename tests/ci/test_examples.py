@@ -148,15 +148,14 @@ def test_what_the_runner_installs_for_a_cluster_is_everything_but_torch(tmp_path
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on PATH")
 def test_githubs_cluster_job_is_accepted_by_a_cluster(repo: Place, namespace: str, tmp_path: Path) -> None:
     """With the token of infra/'s submitter as the secret; `--dry-run=server` in place of the run itself."""
-    from tests.infra.namespace import Account
+    from tests.infra.namespace import Account, kubeconfig
 
     sha = repo.git("rev-parse", "HEAD")
     env = {"GITHUB_SHA": sha, "GITHUB_REPOSITORY": "fox/trainer", "GITHUB_RUN_ATTEMPT": "1", "FOXRUN_ENGINE": "argo",
            "RUNNER_TEMP": str(tmp_path), "GITHUB_ENV": str(tmp_path / "env"),
-           "KUBECONFIG_TEXT": _kubeconfig(Account(namespace, "foxrun-submitter"))}  # fmt: skip
+           "KUBECONFIG_TEXT": kubeconfig(Account(namespace, "foxrun-submitter"))}  # fmt: skip
     assert _bash(repo, steps("cluster")["Cluster"]["run"], env).returncode == 0
-    kubeconfig = tmp_path / "kubeconfig"
-    assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "kubeconfig").stat().st_mode) == 0o600
     env |= dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
     env |= {"FOXRUN_NAMESPACE": namespace, "FOXRUN_IMAGE": "registry.example.com/fox/foxrun@sha256:" + "0" * 64}
     words = steps("cluster")["Regression pair"]["run"].replace("--log", "--dry-run=server -o json")
@@ -169,22 +168,6 @@ def test_githubs_cluster_job_is_accepted_by_a_cluster(repo: Place, namespace: st
     assert (parameters["sha"], parameters["image"]) == (sha, env["FOXRUN_IMAGE"])
     refused = _bash(repo, words, {**env, "FOXRUN_NAMESPACE": "default"})
     assert refused.returncode in (2, 6) and "Traceback" not in refused.stderr
-
-
-def _kubeconfig(account: Any) -> str:
-    cluster = {"server": account.server.host, "certificate-authority-data": _certificate(account.server.ssl_ca_cert)}
-    return json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "ci",
-        "clusters": [{"name": "ci", "cluster": cluster}],
-        "users": [{"name": "ci", "user": {"token": account.token}}],
-        "contexts": [{"name": "ci", "context": {"cluster": "ci", "user": "ci"}}],
-    })  # fmt: skip
-
-
-def _certificate(file: str) -> str:
-    import base64
-
-    return base64.b64encode(Path(file).read_bytes()).decode()
 
 
 def _path() -> dict[str, str]:

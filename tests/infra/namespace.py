@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import os
 import shutil
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from infra.render import workflow_template
 from workflows.render import to_yaml
 
 INFRA = Path(__file__).parents[2] / "infra"
+Change = Callable[[dict[str, Any]], None]
+PATIENCE_S = 90  # other tests restart the API server
 OVERLAYS = ("bare", "existing-argo", "gpu")
 
 
@@ -57,24 +61,50 @@ def copy_for(namespace: str, target: Path, *, cpu: str = "600m", memory: str = "
 
 
 @contextmanager
-def namespace(scratch: Path) -> Iterator[str]:
-    """A namespace in which the overlay existing-argo is applied; gone afterwards."""
+def namespace(scratch: Path, overlay: str = "existing-argo", change: Change | None = None) -> Iterator[str]:
+    """A namespace in which an overlay is applied, less its Deployments and what is not in it; gone afterwards.
+
+    ``change`` may alter each object on the way, in place.
+    """
     config.load_kube_config()
-    core = client.CoreV1Api()
     name = f"foxrun-test-{uuid.uuid4().hex[:8]}"
-    folder = copy_for(name, scratch / "infra")
-    # Workflows are cleaned up before their namespace: pods of a namespace that ends cannot be told from lost ones.
+    made = kustomize(copy_for(name, scratch / "infra") / "overlays" / overlay)
+    objects = [o for o in made if o["kind"] not in ("Deployment", "ClusterRole", "ClusterRoleBinding")]
+    for thing in objects if change else ():
+        change(thing)
     try:
-        command = ["kubectl", "apply", "--server-side", "-k", str(folder / "overlays" / "existing-argo")]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        _apply(yaml.safe_dump_all(objects))
         keys = {"accessKey": os.environ["AWS_ACCESS_KEY_ID"], "secretKey": os.environ["AWS_SECRET_ACCESS_KEY"]}
         secret = client.V1Secret(metadata=client.V1ObjectMeta(name="foxrun-s3"), string_data=keys)
-        core.create_namespaced_secret(name, secret)
+        client.CoreV1Api().create_namespaced_secret(name, secret)
         yield name
     finally:
-        subprocess.run(["kubectl", "delete", "workflows", "--all", "-n", name, "--wait=false"], capture_output=True)
-        subprocess.run(["kubectl", "delete", "namespace", name, "--wait=false"], capture_output=True)
+        # First the workflows: pods of a namespace that ends cannot be told from lost ones.
+        _kubectl("delete", "workflows", "--all", "-n", name, "--wait=false")
+        _kubectl("delete", "namespace", name, "--wait=false")
+
+
+def _kubectl(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["kubectl", *words], input=stdin, capture_output=True, text=True)
+
+
+def _apply(manifests: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while (done := _kubectl("apply", "--server-side", "-f", "-", stdin=manifests)).returncode:
+        assert time.monotonic() < deadline, done.stderr
+        time.sleep(2.0)
+
+
+def kubeconfig(account: Account) -> str:
+    """A kubeconfig with the account's token, as text."""
+    certificate = base64.b64encode(Path(account.server.ssl_ca_cert).read_bytes()).decode()
+    server = {"server": account.server.host, "certificate-authority-data": certificate}
+    return json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster": server}],
+        "users": [{"name": "test", "user": {"token": account.token}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": account.namespace}}],
+    })  # fmt: skip
 
 
 class Account:
@@ -96,9 +126,15 @@ class Account:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": content_type},
         )
-        try:
-            with urllib.request.urlopen(request, context=self.tls, timeout=60) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.loads(error.read())
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                with urllib.request.urlopen(request, context=self.tls, timeout=60) as answer:
+                    return answer.status, json.loads(answer.read())
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, json.loads(error.read())
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1.0)
