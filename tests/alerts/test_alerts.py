@@ -160,7 +160,7 @@ def test_a_channel_that_never_answers_is_given_up() -> None:
     with webhook(0) as hook:
         started = time.monotonic()
         [failure] = send(f"json://127.0.0.1:{hook.port}", timeout_s=0.2, attempts=2)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15
     assert failure.attempts == 2
     assert len(hook.received) == 2
 
@@ -169,7 +169,7 @@ def test_the_deadline_holds_whatever_a_channel_does() -> None:
     with webhook(0) as hook:
         started = time.monotonic()
         [failure] = send(f"json://127.0.0.1:{hook.port}", timeout_s=20, deadline_s=0.5)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15
     assert failure.reason == "not done within 0.5 s"
 
 

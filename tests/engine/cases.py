@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.engines.local import LocalEngine
 
 Workflow = dict[str, Any]
-DEADLINE_S = 120.0
+DEADLINE_S = 300.0
 
 
 def workflow(*templates: dict[str, Any], name: str = "job", **spec: Any) -> Workflow:
@@ -90,7 +90,7 @@ def text(engine: LocalEngine, name: str, display_name: str | None = None) -> lis
     return [line.text for line in engine.logs(name, node=display_name)]
 
 
-def until(condition: Callable[[], Any], deadline_s: float = 60.0) -> Any:
+def until(condition: Callable[[], Any], deadline_s: float = 240.0) -> Any:
     """Wait for something to become true, and return it."""
     give_up_at = time.monotonic() + deadline_s
     while time.monotonic() < give_up_at:

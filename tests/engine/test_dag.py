@@ -231,7 +231,7 @@ def test_legs_run_side_by_side(engine: LocalEngine) -> None:
         'touch "$1/$2"; while [ ! -e "$1/$3" ]; do sleep 0.02; done',
         *(f"{{{{inputs.parameters.{name}}}}}" for name in "dmo"),
         inputs=parameters("d", "m", "o"),
-        timeout="60s",
+        timeout="300s",
     )
     place = str(engine.home.parent)
     a = task("a", "meet", arguments={"d": place, "m": "a", "o": "b"})

@@ -56,7 +56,7 @@ def test_the_workflows_deadline(engine: LocalEngine) -> None:
     main = dag(task("a", "wait"), task("b", "ok", "a"))
     begin = time.monotonic()
     done = run(engine, workflow(main, WAIT, OK, BYE, onExit="bye", activeDeadlineSeconds=1))
-    assert 1 <= time.monotonic() - begin < 30
+    assert 1 <= time.monotonic() - begin < 300
     assert phases(done) == {"a": "Failed", "job.onExit": "Succeeded"}
     assert node(done, "a")["message"] == done["status"]["message"] == "Step exceeded its deadline"
     assert done["status"]["phase"] == "Failed"

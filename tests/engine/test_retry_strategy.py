@@ -71,7 +71,7 @@ def test_backoff_grows(engine: LocalEngine, tmp_path: Path) -> None:
     strategy = {"limit": 2, "backoff": {"duration": "300ms", "factor": 2}}
     done = run(engine, workflow(flaky(tmp_path, 2, **strategy)))
     assert done["status"]["phase"] == "Succeeded"
-    assert 0.9 <= time.monotonic() - begin < 30
+    assert 0.9 <= time.monotonic() - begin < 300
 
 
 def test_each_attempt_has_a_directory_of_its_own(engine: LocalEngine, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,7 +25,9 @@ TRAINER = Path(__file__).parent / "small_trainer.py"
 
 @pytest.fixture
 def request_(tmp_path: Path) -> GateRequest:
-    return GateRequest(trainer=("python", str(TRAINER)), out=tmp_path / "gate", seed=7, mode=1, steps=4, timeout_s=60.0)
+    return GateRequest(
+        trainer=("python", str(TRAINER)), out=tmp_path / "gate", seed=7, mode=1, steps=4, timeout_s=300.0
+    )
 
 
 def gate(
@@ -113,7 +116,9 @@ def test_the_last_line_of_the_log_explains_where_nothing_else_does(request_: Gat
 def test_a_hang_ends_at_the_deadline_and_leaves_no_process(request_: GateRequest, tmp_path: Path) -> None:
     verdict = gate(dataclasses.replace(request_, timeout_s=4.0), tmp_path, end="hang")
     assert (verdict.verdict, verdict.exit_code) == ("infrastructure", 6)
-    assert verdict.message == "the gate did not end within 4 s: twin1 at step 1 of 4, twin2 at step 1 of 4"
+    # A busy machine may not have brought a twin to its first step in that time.
+    stood = r"the gate did not end within 4 s: twin1 at step [01] of 4, twin2 at step [01] of 4"
+    assert re.fullmatch(stood, verdict.message)
     assert processes_that_mention(request_.out) == []
 
 
@@ -188,7 +193,7 @@ def processes_that_mention(path: Path) -> list[int]:
     return found
 
 
-def wait_for(condition: object, seconds: float = 30.0) -> None:
+def wait_for(condition: object, seconds: float = 240.0) -> None:
     assert callable(condition)
     end = time.monotonic() + seconds
     while not condition():

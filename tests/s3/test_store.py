@@ -131,7 +131,7 @@ def test_a_transfer_that_stops_is_given_up_and_said(gateway: Gateway, store: S3S
     store.write("run/big", os.urandom(300_000))
     proxy = Proxy(gateway.port)
     try:
-        far = S3Store(BUCKET, endpoint=proxy.endpoint, delays=(0.01,), read_timeout_s=0.3)
+        far = S3Store(BUCKET, endpoint=proxy.endpoint, delays=(0.01,), read_timeout_s=2)
         source = far.source("run")
         source.list()
         proxy.cuts, proxy.stalls = [100_000, 0, 0], True

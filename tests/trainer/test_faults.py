@@ -126,7 +126,7 @@ def test_a_hanging_run_ends_on_a_signal_with_its_reason(tmp_path: Path) -> None:
         assert process.stderr.readline() == "injected fault: hang at step 1\n"
         time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=240)
     finally:
         process.kill()
     assert process.returncode == 128 + signal.SIGTERM

@@ -73,7 +73,7 @@ def run_here(out: Path, steps: int = 4, eval_steps: int = 2, leg: str = "", **mo
 
 
 def run_apart(
-    given: Sequence[str], environment: Mapping[str, str] | None = None, timeout: float = 120.0
+    given: Sequence[str], environment: Mapping[str, str] | None = None, timeout: float = 400.0
 ) -> subprocess.CompletedProcess[str]:
     """``python -m trainer`` as a process of its own."""
     return subprocess.run(
