@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
+import stat
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -166,3 +168,19 @@ class _Unpacker(io.RawIOBase):
         if not self.closed:
             self._stream.close()
         super().close()
+
+
+def read_regular(path: Path | str, start: int = 0, limit: int = BLOCK) -> bytes:
+    """At most ``limit`` bytes of a file from ``start`` on (a negative start counts from its end).
+
+    For files that another program makes: a FIFO would never answer and a device never end. Raises OSError for a link
+    and for anything else that is not a regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return os.pread(descriptor, limit, max(0, about.st_size + start) if start < 0 else start)
+    finally:
+        os.close(descriptor)

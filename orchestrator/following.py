@@ -16,6 +16,7 @@ from orchestrator.compare import verdict as v
 from orchestrator.compare.verdict import RunSummary, Verdict
 from orchestrator.errors import DeadlinePassed, FoxrunError
 from orchestrator.outcome import FAILED, is_completed, on_exit, outcome
+from orchestrator.printable import printable
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
@@ -70,7 +71,7 @@ def _view(node_id: str, node: Mapping[str, Any], name: str) -> NodeView:
         phase=str(node.get("phase") or "Pending"),
         done=int(done) if counted else 0,
         of=int(of) if counted else 0,
-        message=str(node.get("message") or ""),
+        message=printable(str(node.get("message") or "")),
     )
 
 

@@ -98,7 +98,7 @@ def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
             f"the gate did not end within {request.timeout_s:g} s: {stood}",
             next=f"read {logs}; if it is slow and not hung, give it a longer --timeout",
         )
-    empty = [name for name in TWINS if not any((request.out / name).iterdir())]
+    empty = [name for name in TWINS if not _holds_anything(request.out / name)]
     if empty:
         return v.make(
             v.JOB_FAILED,
@@ -106,6 +106,13 @@ def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
             next="docs/run-contract.md says what a trainer writes",
         )
     return None
+
+
+def _holds_anything(folder: Path) -> bool:
+    try:
+        return any(folder.iterdir())
+    except OSError:  # the trainer removed it, or put something else there
+        return False
 
 
 def reproduction(request: GateRequest, environ: Mapping[str, str], first: Divergence | None) -> str:
@@ -155,6 +162,6 @@ def write_termination_log(verdict: Verdict, environ: Mapping[str, str]) -> None:
     text = verdict.message + (f". Next: {verdict.next}" if verdict.next else "")
     try:
         with file.open("w", encoding="utf-8") as stream:
-            stream.write(text.encode()[:4096].decode(errors="ignore"))
+            stream.write(text.encode(errors="backslashreplace")[:4096].decode(errors="ignore"))
     except OSError:
         print(f"note: {file} cannot be written", file=sys.stderr)  # noqa: T201  (the verdict itself stands)

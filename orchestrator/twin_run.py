@@ -16,7 +16,7 @@ from types import FrameType
 
 from orchestrator.errors import UsageError
 from orchestrator.hostile import HOSTILITIES, START_DELAY_S, twin_environment
-from orchestrator.twins import Twin
+from orchestrator.twins import Twin, no_survivors
 
 TWINS = ("twin1", "twin2")
 POLL_S = 0.05
@@ -75,7 +75,8 @@ def run_twins(request: GateRequest, environ: Mapping[str, str], listener: Listen
     (request.out / ".gitignore").write_text("*\n")
     scratch = Path(tempfile.mkdtemp(prefix="foxrun-gate-"))
     try:
-        return _run(request, environ, listener, directory, scratch)
+        with no_survivors():
+            return _run(request, environ, listener, directory, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -8,19 +8,69 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from foxrun.files import read_regular
+from orchestrator.engines.local.nodes import parse_progress
 from orchestrator.errors import UsageError
+from orchestrator.printable import printable
+
+if TYPE_CHECKING:
+    import psutil
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LOOKS = 10
+_LOOK_S = 2.0
 _MESSAGE_CHARACTERS = 500
+_MESSAGE_BYTES = 8192
+_READ_AT_ONCE = 1 << 20
+_LONGEST_LINE = 1 << 16
 
 
 def _die_with_parent() -> None:
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def no_survivors() -> Iterator[None]:
+    """Inside, what a twin leaves behind becomes a child of this process, daemons too; at the end those are killed."""
+    import psutil
+
+    me = psutil.Process()
+    before = {child.pid for child in me.children()}
+    _adopt_orphans(True)
+    try:
+        yield
+    finally:
+        # One that was just being forked is found by the next look.
+        for _ in range(_LOOKS):
+            left = [child for child in me.children() if child.pid not in before]
+            if not left:
+                break
+            for orphan in [*left, *(child for parent in left for child in _descendants(parent))]:
+                with contextlib.suppress(psutil.Error):
+                    orphan.kill()
+            psutil.wait_procs(left, timeout=_LOOK_S)
+        _adopt_orphans(False)
+
+
+def _adopt_orphans(on: bool) -> None:
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    import psutil
+
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
 
 
 class Twin:
@@ -70,37 +120,47 @@ class Twin:
         """Look at the process; hand new lines of its output on."""
         if not self.ended and (code := self._process.poll()) is not None:
             self._end(code)
-        with self._log.open("rb") as stream:
-            stream.seek(self._read_to)
-            new = stream.read()
-        self._read_to += len(new)
-        *complete, self._rest = (self._rest + new).split(b"\n")
+        while new := self._written():
+            self._read_to += len(new)
+            *complete, self._rest = (self._rest + new).split(b"\n")
+            if len(self._rest) > _LONGEST_LINE:
+                complete, self._rest = [*complete, self._rest], b""
+            for text in complete:
+                line(self.name, text.decode(errors="replace").rstrip("\r"))
+            if not self.ended and len(new) == _READ_AT_ONCE:
+                return  # one that writes faster than this reads must not keep the other twin from being looked at
         if self.ended and self._rest:
-            complete, self._rest = [*complete, self._rest], b""
-        for text in complete:
-            line(self.name, text.decode(errors="replace").rstrip("\r"))
+            rest, self._rest = self._rest, b""
+            line(self.name, rest.decode(errors="replace").rstrip("\r"))
+
+    def _written(self) -> bytes:
+        with contextlib.suppress(OSError):  # a trainer may have removed it
+            return read_regular(self._log, self._read_to, _READ_AT_ONCE)
+        return b""
 
     def _end(self, code: int) -> None:
         self.ended, self.ended_at, self.ended_wall = True, time.monotonic(), time.time()
         self.exit_code = code if code >= 0 else 128 - code
         self.progress()
         with contextlib.suppress(OSError):
-            self._message = self._message_file.read_text("utf-8", errors="replace")
+            self._message = read_regular(self._message_file, limit=_MESSAGE_BYTES).decode(errors="replace")
 
     def progress(self) -> tuple[int, int]:
         """Steps done and steps in all, as the trainer last wrote them; (0, 0) before."""
-        with contextlib.suppress(OSError, ValueError):
-            done, _, of = self._progress_file.read_text().strip().partition("/")
-            self._last_progress = int(done), int(of)
+        with contextlib.suppress(OSError):
+            text = read_regular(self._progress_file, limit=64).decode("ascii", "replace")
+            self._last_progress = parse_progress(text) or self._last_progress
         return self._last_progress
 
     def message(self) -> str:
         """Why it failed, in one line: what it wrote for its node, else the last line of its log."""
         text = self._message.strip()
         if not text and (self.exit_code or 0) <= 128:  # one that was killed had no time to say why
-            tail = self._log.read_bytes()[-8192:].decode(errors="replace").splitlines()
+            tail: list[str] = []
+            with contextlib.suppress(OSError):
+                tail = read_regular(self._log, -_MESSAGE_BYTES, _MESSAGE_BYTES).decode(errors="replace").splitlines()
             text = next((entry for entry in reversed(tail) if entry.strip()), "")
-        return " ".join(text.split())[:_MESSAGE_CHARACTERS]
+        return printable(" ".join(text.split())[:_MESSAGE_CHARACTERS])
 
     def kill(self) -> None:
         """End it and every process that it started; nothing happens when it has ended."""

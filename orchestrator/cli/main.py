@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -108,6 +109,10 @@ def cli(**_: str | None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """The entry point: never a traceback, never a half-printed line on a closed pipe."""
+    for stream in (sys.stdout, sys.stderr):
+        # What the locale's encoding does not have is shown as an escape: no name in a file may end the command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     code = execute(list(sys.argv[1:] if arguments is None else arguments))
     try:
         sys.stdout.flush()
@@ -165,9 +170,11 @@ def _sentence(text: str) -> str:
 
 
 def _complain(message: str, remedy: str) -> None:
-    click.echo(click.style("error:", fg="red", bold=True) + f" {message}", err=True)
+    from orchestrator.printable import printable_lines
+
+    click.echo(click.style("error:", fg="red", bold=True) + f" {printable_lines(message)}", err=True)
     if remedy:
-        click.echo(f"  -> {remedy}", err=True)
+        click.echo(f"  -> {printable_lines(remedy)}", err=True)
 
 
 def _unexpected(error: Exception) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.cli.live import MARKS
 from orchestrator.cli.output import coloured
 from orchestrator.compare.verdict import Verdict
+from orchestrator.printable import printable
 
 _LONGEST = 2**31
 
@@ -23,10 +24,10 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
         "Name": metadata["name"],
         "Title": notes.get("workflows.argoproj.io/title"),
         "Status": coloured(phase),
-        "Message": status.get("message"),
+        "Message": printable(str(status.get("message") or "")),
         "Verdict": f"{coloured(verdict.verdict)} (exit code {verdict.exit_code})" if verdict else None,
-        "": verdict.message if verdict else None,
-        "Next": verdict.next if verdict else None,
+        "": printable(verdict.message) if verdict else None,
+        "Next": printable(verdict.next) if verdict else None,
         "Created": _with_age(metadata.get("creationTimestamp")),
         "Started": _with_age(status.get("startedAt")),
         "Finished": _with_age(status.get("finishedAt")),
@@ -38,7 +39,7 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
         if value:
             yield [f"{key}:" if key else "", str(value)]
     for parameter in (workflow["spec"].get("arguments") or {}).get("parameters") or []:
-        yield [f"  {parameter['name']}:", str(parameter.get("value", ""))]
+        yield [f"  {parameter['name']}:", printable(str(parameter.get("value", "")))]
 
 
 def nodes(workflow: Mapping[str, Any], *, wide: bool) -> Iterator[list[str]]:
@@ -64,7 +65,7 @@ def _below(
         str(node.get("templateName") or ""),
         third,
         duration(node),
-        " ".join(str(node.get("message") or "").split()),
+        printable(" ".join(str(node.get("message") or "").split())),
     ]
     children = _children(known, node_id)
     lead += {"": "", "├─": "│ ", "└─": "  "}[branch]

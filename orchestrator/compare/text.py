@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.compare import verdict as v
 from orchestrator.compare.values import show
+from orchestrator.printable import printable
 
 LEAVES_SHOWN = 20
 POINTS_SHOWN = 8
@@ -28,7 +29,7 @@ def lines_of(verdict: v.Verdict) -> list[str]:
     out += [f"note: {note}" for note in verdict.notes]
     if verdict.next:
         out.append(f"next: {verdict.next}")
-    return out
+    return [printable(line) for line in out]
 
 
 def number(value: Any) -> str:

@@ -6,16 +6,15 @@ A container path P lies at `<pod>/root/P`, so `{{inputs.artifacts.x.path}}` and 
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import signal
-import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foxrun.files import read_regular
 from foxrun.problems import ContractError
 from orchestrator.engines.local import process
 from orchestrator.engines.local.container import argv, environment
@@ -185,7 +184,7 @@ class Pods:
 
     def _progress(self, pod: _Pod) -> None:
         with contextlib.suppress(OSError):
-            text = _read_regular(pod.directory / "progress", 64).decode("ascii", "replace")
+            text = read_regular(pod.directory / "progress", limit=64).decode("ascii", "replace")
             if parse_progress(text) and pod.node.get("progress") != text.strip():
                 pod.node["progress"] = text.strip()
                 self.nodes.version += 1
@@ -196,7 +195,7 @@ class Pods:
         said = ""
         with contextlib.suppress(OSError):
             said = (
-                _read_regular(pod.directory / "termination-log", TERMINATION_LOG_BYTES)
+                read_regular(pod.directory / "termination-log", limit=TERMINATION_LOG_BYTES)
                 .decode("utf-8", "replace")
                 .strip()
             )
@@ -222,14 +221,3 @@ def _message(ended: process.Exit, said: str) -> str:
     """Return the message of a failed pod as Argo words it; 137 alone is no proof of exhausted memory."""
     parts = [f"killed by {signal.Signals(ended.signal).name}"] if ended.signal else []
     return ": ".join([f"main: Error (exit code {ended.code})", *parts, *([said] if said else [])])
-
-
-def _read_regular(path: Path, limit: int) -> bytes:
-    """Return the first bytes of a regular file; anything else that a pod put there is an OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is not a file")
-        return os.read(descriptor, limit)
-    finally:
-        os.close(descriptor)
