@@ -59,7 +59,8 @@ def main(wanted: list[str]) -> int:
 def run(name: str, fault: Fault) -> tuple[str, int, int, float]:
     """(verdict, pods of leg a, lines of leg b that were told exactly once, seconds) of one pair with one fault."""
     began = time.monotonic()
-    parameters = dataclasses.replace(unique(BUSYBOX), gate=False, trainer=("sh", "-c", _COUNT + LEG, "trainer"))
+    trainer = ("sh", "-c", _COUNT + LEG, "trainer")
+    parameters = dataclasses.replace(unique(BUSYBOX), gate=False, leg_timeout_s=240, trainer=trainer)
     with tempfile.TemporaryDirectory() as folder:
         engine = engine_of(name, Path(folder))
         workflow = engine.submit(as_busybox(to_dict(regression_pair(parameters))))
