@@ -33,7 +33,9 @@ from workflows.regression_pair import regression_pair
 from workflows.render import to_dict
 
 LINES = 20
-DEADLINE_S = 300.0
+DEADLINE_S = 600.0
+# The parts take seconds; a busy machine with a server that restarts needs more.
+_TIMEOUTS = {"leg_timeout_s": 240, "compare_timeout_s": 240, "alert_timeout_s": 240}
 _COUNT = f'i=0; while [ $i -lt {LINES} ]; do echo "line $i"; i=$((i+1)); sleep 0.8; done\n'
 _MAKES_A_NEW_POD = frozenset({"pod deleted", "pod evicted"})
 
@@ -60,7 +62,7 @@ def run(name: str, fault: Fault) -> tuple[str, int, int, float]:
     """(verdict, pods of leg a, lines of leg b that were told exactly once, seconds) of one pair with one fault."""
     began = time.monotonic()
     trainer = ("sh", "-c", _COUNT + LEG, "trainer")
-    parameters = dataclasses.replace(unique(BUSYBOX), gate=False, leg_timeout_s=240, trainer=trainer)
+    parameters = dataclasses.replace(unique(BUSYBOX), gate=False, trainer=trainer, **_TIMEOUTS)
     with tempfile.TemporaryDirectory() as folder:
         engine = engine_of(name, Path(folder))
         workflow = engine.submit(as_busybox(to_dict(regression_pair(parameters))))
