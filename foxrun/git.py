@@ -78,6 +78,9 @@ def _error(directory: Path | str, arguments: Sequence[str], done: subprocess.Com
     last = text.splitlines()[-1].removeprefix("fatal: ") if text else f"exit code {done.returncode}"
     if "not a git repository" in text:
         return NotARepository("is in no git repository", file=str(directory), remedy="name a git repository")
+    if "must be run in a work tree" in text:
+        what = "is a bare repository (or the inside of .git), which has no files"
+        return GitError(what, file=str(directory), remedy="go to a working tree of it: git worktree add, or git clone")
     if "dubious ownership" in text:
         remedy = f"run: git config --global --add safe.directory {Path(directory).resolve()}"
         return GitError("git refuses a repository of another user", file=str(directory), remedy=remedy)

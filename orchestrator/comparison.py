@@ -18,6 +18,7 @@ from orchestrator.compare.policy import Options
 from orchestrator.compare.tolerance import Rule, Tolerance, checked_rtol, parse_tolerance
 from orchestrator.errors import InfrastructureError, UsageError
 from orchestrator.places import DIRECTORY, FILE, NOTHING, Found, Places
+from orchestrator.yaml_input import read_text
 
 MARKS = ("diag.jsonl", "eval_summary.json", "bits.u64", "leaves.json", "run_manifest.json")
 
@@ -111,11 +112,7 @@ def read_tolerance(file: Path | str | None = None, text: str = "", rtol: float |
     """The tolerance that a file, a JSON text and --rtol give together. Raises UsageError for what it cannot take."""
     rules: tuple[Rule, ...] = ()
     if file is not None:
-        try:
-            content = Path(file).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file}: cannot be read: {error}", remedy="give a YAML or JSON file") from error
-        rules += parse_tolerance(content, str(file))
+        rules += parse_tolerance(read_text(Path(file)), str(file))
     if text:
         rules += parse_tolerance(text, "--tolerance-json")
     return Tolerance(rules=rules, rtol=None if rtol is None else checked_rtol(rtol))

@@ -6,21 +6,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrator.errors import UsageError
+
 
 def lint(file: Path) -> Iterator[str]:
     """Every problem of a file of Workflows; ``-`` is standard input. Yields nothing when there is none."""
-    import yaml
-
+    from orchestrator import yaml_input
     from orchestrator.engines.local import unsupported, validate
 
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
-    except OSError as error:
-        yield f"cannot be read: {error.strerror}"
+        text = sys.stdin.read() if str(file) == "-" else yaml_input.read_text(file)
+        documents = [document for document in yaml_input.load_all(text) if document is not None]
+    except UsageError as error:
+        yield str(error).removeprefix(f"{file} ")
         return
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        yield f"is no YAML: {' '.join(str(error).split())}"
+    except ValueError as error:  # NotYaml, or standard input that is no text
+        yield f"is no YAML: {error}"
         return
     if not documents:
         yield "holds no Workflow"

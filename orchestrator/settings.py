@@ -163,12 +163,13 @@ def find_file(directory: Path) -> Path | None:
 def _read_file(file: Path) -> dict[str, tuple[Any, int]]:
     import yaml  # costs 20 ms, and most directories have no file
 
+    from orchestrator import yaml_input
+
     try:
-        text = file.read_text("utf-8-sig")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        loaded = yaml.safe_load(text) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())}", remedy="mend or remove it") from None
+        text = yaml_input.read_text(file)
+        root, loaded = yaml_input.compose(text), yaml_input.load(text) or {}
+    except yaml_input.NotYaml as error:
+        raise UsageError(f"{file} cannot be read: {error}", remedy="mend or remove it") from None
     if not isinstance(loaded, dict) or (root is not None and not isinstance(root, yaml.MappingNode)):
         raise UsageError(f"{file} must hold settings, one `name: value` a line", remedy="foxrun config lists them")
     found: dict[str, tuple[Any, int]] = {}

@@ -255,14 +255,12 @@ def _tolerance(request: Request, settings: Settings) -> str | None:
 
 def tolerance_text(file: Path) -> str:
     """A tolerance file, YAML or JSON, as JSON text. Raises UsageError for a file that is no object."""
-    import yaml
+    from orchestrator import yaml_input
 
     try:
-        loaded = yaml.safe_load(file.read_text("utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy="check the path") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{file} is neither YAML nor JSON: {' '.join(str(error).split())}", remedy="mend it") from None
+        loaded = yaml_input.load(yaml_input.read_text(file))
+    except yaml_input.NotYaml as error:
+        raise UsageError(f"{file} is neither YAML nor JSON: {error}", remedy="mend it") from None
     if not isinstance(loaded, dict):
         raise UsageError(
             f"{file} must hold an object: pattern of keys -> tolerance", remedy="docs/verdicts.md shows one"

@@ -82,24 +82,28 @@ def read_parameter_file(file: Path) -> dict[str, str]:
     """Parameters from a YAML or JSON object: scalars as written, anything nested as JSON. Raises UsageError."""
     import yaml
 
+    from orchestrator import yaml_input
+
+    text = yaml_input.read_text(file)
     try:
-        text = file.read_text("utf-8-sig")
         if text.lstrip().startswith("{") and (of_json := _of_json(text)) is not None:
             return of_json
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml_input.compose(text)
         if not isinstance(root, yaml.MappingNode):
             raise UsageError(f"{file} must hold an object of parameters", remedy="for example: envs: 16")
         found: dict[str, str] = {}
         for key, value in root.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise UsageError(
+                    f"{file}, line {key.start_mark.line + 1}: a name is no text", remedy="write name: value"
+                )
             name = str(key.value)
             if name in found:
                 raise UsageError(f"{file}, line {key.start_mark.line + 1}: {name!r} is there twice", remedy="keep one")
             # As written: 1e-3 must stay 1e-3, and 010 must not become 8.
             found[name] = value.value if isinstance(value, yaml.ScalarNode) else _as_json(value)
         return found
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy="check the path") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (yaml_input.NotYaml, yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{file} is neither YAML nor JSON: {' '.join(str(error).split())}", remedy="mend it") from None
 
 
@@ -107,7 +111,7 @@ def _of_json(text: str) -> dict[str, str] | None:
     """The same of JSON, which YAML readers take for YAML but for some escapes; None when it is no JSON."""
     try:
         typed, written = json.loads(text), json.loads(text, parse_float=str, parse_int=str)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return {
         key: written[key] if isinstance(written[key], str) else json.dumps(value, ensure_ascii=False)

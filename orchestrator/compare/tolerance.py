@@ -126,13 +126,12 @@ def _load(text: str, label: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    import yaml
+    from orchestrator import yaml_input
 
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
+        return yaml_input.load(text)
+    except yaml_input.NotYaml as error:
+        where = f", line {error.line}" if error.line is not None else ""
         raise UsageError(f"{label}{where}: neither YAML nor JSON", remedy=_EXAMPLE) from error
 
 

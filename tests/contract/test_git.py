@@ -344,3 +344,11 @@ def test_a_worktree_of_a_commit_that_is_not_there_leaves_nothing(repo: Path, tmp
     with pytest.raises(git.GitError, match="names no commit"):
         git.add_worktree(repo, "f" * 40, tmp_path / "trees" / "x")
     assert not (tmp_path / "trees").exists()
+
+
+def test_a_bare_repository_is_named_as_one(repo: Path, tmp_path: Path) -> None:
+    commit(repo)
+    run(tmp_path, "clone", "--quiet", "--bare", str(repo), "bare.git")
+    with pytest.raises(git.GitError, match="is a bare repository") as caught:
+        git.top_level(tmp_path / "bare.git")
+    assert caught.value.remedy == "go to a working tree of it: git worktree add, or git clone"
