@@ -109,6 +109,7 @@ def cli(**_: str | None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """The entry point: never a traceback, never a half-printed line on a closed pipe."""
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         # What the locale's encoding does not have is shown as an escape: no name in a file may end the command.
         if isinstance(stream, io.TextIOWrapper):
@@ -122,6 +123,18 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         # Python flushes once more when it ends; into the closed pipe that would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Whatever of stdin, stdout, stderr the caller closed leads nowhere: no file opened later may get its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number is this one
+    # Python's own stand-in for a closed stream is None, whatever typeshed says.
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def execute(arguments: list[str]) -> int:

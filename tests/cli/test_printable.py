@@ -73,3 +73,14 @@ def test_only_regular_files_of_others_are_read(tmp_path: Path) -> None:
     for name in ("fifo", "link", "endless", "."):
         with pytest.raises(OSError, match=r"."):
             read_regular(tmp_path / name)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("words", "code"), [("config", 0), ("get nothing", 2)])
+def test_a_standard_stream_may_be_closed(tmp_path: Path, closed: str, words: str, code: int) -> None:
+    command = f"{sys.executable} -m orchestrator {words} {closed}"
+    env = {**os.environ, "FOXRUN_HOME": str(tmp_path / "home")}
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not (tmp_path / "home" / "crashes").exists()
