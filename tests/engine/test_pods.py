@@ -107,7 +107,8 @@ def test_progress_is_shown_while_it_runs(engine: LocalEngine, tmp_path: Path) ->
         (tmp_path / f"seen-{seen[-1][0]}").touch()
         if seen[-1] == "2/3":
             (tmp_path / "seen-nonsense").touch()
-    assert list(dict.fromkeys(seen)) in (["0/1", "1/3", "2/3", "3/3"], ["1/3", "2/3", "3/3"])
+    # Before the pod has said anything: 0/0 while the engine starts, 0/1 when the node is there; both may pass unseen.
+    assert [p for p in dict.fromkeys(seen) if p not in ("0/0", "0/1")] == ["1/3", "2/3", "3/3"]
 
 
 def test_template_timeout(engine: LocalEngine) -> None:
