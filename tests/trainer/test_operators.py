@@ -137,4 +137,3 @@ def test_projection_moves_mass_as_the_paper_says(ops: Operators) -> None:
 def test_argmax_takes_the_first_of_equals(ops: Operators) -> None:
     x = torch.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0], [0.0, -1.0, 5.0]])
     assert ops.argmax(x).tolist() == [1, 0, 2]
-
