@@ -6,16 +6,22 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator import alerts
 from orchestrator.alerts import AlertContext
+from orchestrator.compare import verdict as v
+from orchestrator.compare.text import count
 from orchestrator.compare.verdict import Verdict
+from orchestrator.errors import FoxrunError
 from orchestrator.outcome import outcome
 
+if TYPE_CHECKING:
+    from orchestrator.engines.local import LocalEngine
 
-def verdict_at_exit(verdict_file: Path | None, *, workflow: str, status: str, failures: str) -> Verdict | None:
-    """The verdict of a workflow that is about to end; None when it succeeded and nothing was compared.
+
+def verdict_at_exit(verdict_file: Path | None, *, workflow: str, status: str, failures: str) -> Verdict:
+    """The verdict of a workflow that is about to end; `succeeded` when nothing was compared.
 
     Args:
         verdict_file: what gate or compare wrote last, where one did.
@@ -35,7 +41,7 @@ def verdict_at_exit(verdict_file: Path | None, *, workflow: str, status: str, fa
         role = "gate" if isinstance(value, dict) and value.get("subject") == "gate" else "compare"
         written[role] = value
     if status == "Succeeded" and not written:
-        return None
+        return v.make(v.SUCCEEDED, f"workflow {workflow} succeeded; nothing was compared", subject="train")
     return outcome(
         {
             "metadata": {"name": workflow},
@@ -67,24 +73,55 @@ def _nodes(failures: str) -> dict[str, dict[str, Any]]:
 
 
 def announce(
-    verdict_file: Path | None, *, workflow: str, status: str, failures: str, urls: Sequence[str], always: bool
+    verdict_file: Path | None,
+    *,
+    workflow: str,
+    status: str,
+    failures: str,
+    urls: Sequence[str],
+    always: bool,
+    engine: LocalEngine | None = None,
+    reports: Path | None = None,
 ) -> Iterator[str]:
-    """Tell the channels; yields lines that say what was told and what failed, without secrets."""
-    verdict = verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
-    if verdict is None or (verdict.exit_code == 0 and not always):
-        yield f"no alert: {verdict.verdict if verdict else 'nothing was compared'}"
+    """Tell the channels; yields lines that say what was told and what failed, without secrets.
+
+    Args:
+        verdict_file, workflow, status, failures: as of ``verdict_at_exit``.
+        urls: apprise URLs.
+        always: also tell good news.
+        engine: the local engine, which knows more of the workflow than its exit handler is told.
+        reports: where its report is written, to be named in the alert.
+    """
+    verdict, link = None, ""
+    if engine is not None and reports is not None:
+        verdict, link = _with_report(engine, workflow, status, reports)
+    verdict = verdict or verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
+    if verdict.exit_code == 0 and not always:
+        yield f"no alert: {verdict.verdict}"
         return
     if not urls:
         yield "no alert: no channel is set (FOXRUN_ALERTS, or alerts in foxrun.yaml)"
         return
-    failed = alerts.send(verdict, urls, context=_context(verdict, workflow), quiet=())
+    failed = alerts.send(verdict, urls, context=_context(verdict, workflow, link), quiet=())
     yield from (str(failure) for failure in failed)
     told = len(set(urls)) - len(failed)
     if told:
-        yield f"alert sent to {told} of {len(set(urls))} channels: {verdict.verdict}"
+        yield f"alert sent to {told} of {count(len(set(urls)), 'channel')}: {verdict.verdict}"
 
 
-def _context(verdict: Verdict, workflow: str) -> AlertContext:
+def _with_report(engine: LocalEngine, workflow: str, status: str, reports: Path) -> tuple[Verdict | None, str]:
+    """The verdict of the workflow whose exit handler this is, and its report, so that the alert can lead there."""
+    from orchestrator.following import judge, write_report
+
+    try:
+        found = engine.get(workflow)
+        verdict = judge(engine, {**found, "status": {**found["status"], "phase": status}})
+        return verdict, str(write_report(verdict, reports / f"{workflow}.html"))
+    except (FoxrunError, OSError, ValueError):  # not of this engine, or no room: the alert goes out all the same
+        return None, ""
+
+
+def _context(verdict: Verdict, workflow: str, link: str) -> AlertContext:
     """What the first run's manifest says of the code."""
     run = verdict.runs[0] if verdict.runs else None
     code = run.manifest.get("code") if run else None
@@ -95,4 +132,5 @@ def _context(verdict: Verdict, workflow: str) -> AlertContext:
         branch=branch,
         seed=run.seed if run else None,
         mode=run.mode if run else None,
+        link=link,
     )

@@ -19,11 +19,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from orchestrator.alert_text import AlertContext, body_of, one_line, payload, title_of
-from orchestrator.compare.verdict import IDENTICAL, WITHIN_TOLERANCE, Verdict
+from orchestrator.compare.verdict import IDENTICAL, SUCCEEDED, WITHIN_TOLERANCE, Verdict
 
 __all__ = ["AlertContext", "AlertFailure", "mask", "send"]
 
-QUIET = frozenset({IDENTICAL, WITHIN_TOLERANCE})
+QUIET = frozenset({IDENTICAL, SUCCEEDED, WITHIN_TOLERANCE})
 ATTEMPTS = 3
 BACKOFF_S = 1.0  # before the second attempt; doubled before each later one
 TIMEOUT_S = 10.0  # to connect, and again to be answered

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,20 +117,54 @@ def ended(engine: Engine, name: str, *, reports: Path) -> Ended:
 def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
     """The verdict of a completed workflow, from its status and from what its parts wrote."""
     verdict = outcome(workflow, written_verdicts(engine, workflow))
-    return dataclasses.replace(
-        verdict, runs=[dataclasses.replace(run, label=_place(engine, workflow, run)) for run in verdict.runs]
-    )
+    texts = {field: getattr(verdict, field) for field in ("message", "next")}
+    runs = []
+    for number, run in enumerate(verdict.runs):
+        place = _place(engine, workflow, run, twin=f"twin{number + 1}" if verdict.subject == "gate" else "")
+        runs.append(dataclasses.replace(run, label=place))
+        texts = {field: _renamed(text, run.label, place) for field, text in texts.items()}
+    if (data := _input(engine, workflow)) is not None:
+        texts["next"] = _with_input(texts["next"], data)
+    return dataclasses.replace(verdict, runs=runs, **texts)
 
 
-def _place(engine: Engine, workflow: Mapping[str, Any], run: RunSummary) -> str:
+def _place(engine: Engine, workflow: Mapping[str, Any], run: RunSummary, *, twin: str) -> str:
     """Where a person finds a run and can compare it again: compare and gate saw paths inside their pods."""
-    is_twin = run.leg.startswith("twin")
-    role, artifact = ("gate", "gate") if is_twin else (f"leg-{run.leg}", "run")
+    role, artifact = ("gate", "gate") if twin else (f"leg-{run.leg}", "run")
     for node in _ended_nodes(workflow, role):
         with contextlib.suppress(FoxrunError):
             address = engine.address(str(workflow["metadata"]["name"]), node, artifact)
-            return f"{address}/{run.leg}" if is_twin else address
+            return f"{address}/{twin}" if twin else address
     return run.label
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    """The text with one path in place of another, also where they stand in a command."""
+    return text.replace(shlex.quote(old), shlex.quote(new)).replace(old, new) if old and old != new else text
+
+
+def _with_input(text: str, data: Path) -> str:
+    """The sentence with the input's place in the ``-p data=`` of its commands."""
+
+    def placed(found: re.Match[str]) -> str:
+        words = shlex.split(found[1])
+        ours = words.index("--") if "--" in words else len(words)
+        return v.command(
+            *(f"data={data}" if i < ours and word.startswith("data=") else word for i, word in enumerate(words))
+        )
+
+    return re.sub(r"`([^`\n]+)`", placed, text)
+
+
+def _input(engine: Engine, workflow: Mapping[str, Any]) -> Path | None:
+    """Where the input lies on this machine, if it does: a part knows it by its name alone."""
+    from orchestrator.engines.local import LocalEngine
+
+    if not isinstance(engine, LocalEngine):
+        return None
+    arguments = workflow["spec"].get("arguments") or {}
+    keys = [item["s3"]["key"] for item in arguments.get("artifacts") or [] if item.get("name") == "data"]
+    return engine.store.path(keys[0]) if keys else None
 
 
 def written_verdicts(engine: Engine, workflow: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,7 +213,7 @@ def said_verdict(workflow: Mapping[str, Any], role: str) -> Verdict | None:
         return v.make(
             word,
             " ".join(text for text in (f"{role} says {word.replace('_', ' ')}", where) if text),
-            next=f"foxrun logs {workflow['metadata']['name']} --node {role}",
+            next=f"`foxrun logs {workflow['metadata']['name']} --node {role}`",
             subject="gate" if role == "gate" else "pair",
         )
     return None

@@ -7,7 +7,6 @@ side, so the gate takes hardly longer than one of them, and each is the other's 
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -77,9 +76,10 @@ def run_gate(
         verdict = dataclasses.replace(
             verdict,
             message="the files changed while the twins started: they ran different code",
-            next="run it again when nothing writes here, or foxrun check --sha HEAD, which has files of its own",
+            next="run it again when nothing writes here, or `foxrun check --sha HEAD`, which has files of its own",
         )
-    return dataclasses.replace(verdict, subject="gate", notes=[*verdict.notes, *notes])
+    runs = [dataclasses.replace(run, leg=twin) for run, twin in zip(verdict.runs, TWINS, strict=False)]
+    return dataclasses.replace(verdict, subject="gate", runs=runs, notes=[*verdict.notes, *notes])
 
 
 def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
@@ -87,7 +87,10 @@ def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
     logs = " and ".join(str(request.out / f"{twin.name}.log") for twin in ran.twins)
     parts = [_part(twin) for twin in ran.failed]
     if parts:
-        message = f"the trainer failed in the gate: {'; then '.join(describe_part(part) for part in parts)}"
+        said = [describe_part(part) for part in parts]
+        if len({text.partition(": ")[2] for text in said}) == 1:  # both say the same: once is enough
+            said = [" and ".join(part.name for part in parts) + f": {said[0].partition(': ')[2]}"]
+        message = f"the trainer failed in the gate: {'; then '.join(said)}"
         if [part.name for part in parts] == ["twin2"]:
             message += f"; {HOSTILE_TWIN_ALONE}"
         return v.make(v.JOB_FAILED, message, parts=parts, next=f"read {logs}")
@@ -124,9 +127,12 @@ def reproduction(request: GateRequest, environ: Mapping[str, str], first: Diverg
     words += ["--seed", str(request.seed), "--mode", str(request.mode), "--steps", str(steps)]
     for key, value in sorted(request.parameters.items()):
         words += ["-p", f"{key}={value}"]
-    words += ["-p", f"data={request.data.name}"] if request.data else []
+    if request.data:
+        # A workflow's part knows the input by its place in its pod alone, which is nothing to anybody else.
+        in_pod = environ.get("FOXRUN_LEG") == "gate"
+        words += ["-p", f"data={request.data.name if in_pod else request.data}"]
     words += ["--", *request.trainer] if request.trainer != DEFAULT_TRAINER else []
-    return shlex.join(words)
+    return v.command(*words)
 
 
 def _parted(request: GateRequest, environ: Mapping[str, str], compared: Verdict, found: Narrowed | None) -> Verdict:

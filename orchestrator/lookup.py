@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
 
 
+ALERT = "alert"  # what a person sees of the exit handler
+
+
 def full_name(engine: Engine, text: str) -> str:
     """The workflow that a person means: the name itself, ``@latest``, or the only one that begins like this.
 
@@ -46,6 +49,10 @@ def node_of(engine: Engine, name: str, text: str) -> str:
     known |= {full.split("(")[0] for full in known}  # leg-a means leg-a(0)
     for template in workflow["spec"].get("templates") or []:
         known |= {str(task["name"]) for task in (template.get("dag") or {}).get("tasks") or []}
+    handlers = [str(node_id) for node_id, node in nodes.items() if node.get("type") == "Pod" and on_exit(node)]
+    if text == ALERT and handlers:
+        return handlers[-1]
+    known |= {ALERT} if handlers else set()
     if text not in nodes and text not in known:
         there = ", ".join(sorted(name for name in known if not name.endswith(")")))
         raise UsageError(f"workflow {name} has no part {text!r}; it has {there}", remedy=f"foxrun get {name}")

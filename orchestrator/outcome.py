@@ -115,7 +115,7 @@ def _part(node: Mapping[str, Any], name: str) -> Part:
 
 def describe_part(part: Part) -> str:
     """``leg-a: exit code 137 (killed): message``; out of memory only when the reason says OOMKilled."""
-    if any(word in part.message.lower() for word in _STOPPED_WORDS):
+    if _was_stopped(part):
         return f"{part.name} was stopped: {part.message}"
     if part.reason == "OOMKilled":
         how = f"out of memory (OOMKilled, exit code {part.exit_code})"
@@ -126,6 +126,10 @@ def describe_part(part: Part) -> str:
     else:
         how = part.phase
     return f"{part.name}: {how}" + (f": {part.message}" if part.message else "")
+
+
+def _was_stopped(part: Part) -> bool:
+    return any(word in part.message.lower() for word in _STOPPED_WORDS)
 
 
 def _role(name: str) -> str:
@@ -147,32 +151,37 @@ def _of_part(part: Part, workflow: Mapping[str, Any]) -> Verdict:
         return v.make(
             word,
             part.message or f"{part.name} ended with exit code {part.exit_code}",
-            next=f"foxrun logs {name} --node {part.name}",
+            next=f"`foxrun logs {name} --node {part.name}`",
             subject="gate" if _role(part.name) == "gate" else "pair",
         )
-    if any(word in text for word in _STOPPED_WORDS):
+    if _was_stopped(part):
         return v.make(
-            v.JOB_FAILED, f"workflow {name}: {describe_part(part)}", next=f"foxrun retry {name}", parts=[part]
+            v.JOB_FAILED, f"workflow {name}: {describe_part(part)}", next=f"`foxrun retry {name}`", parts=[part]
         )
     deadline = any(word in text for word in _DEADLINE_WORDS)
     if deadline or part.phase == "Error" or (gate_or_compare and part.exit_code is not None):
         return v.make(
             v.INFRASTRUCTURE,
             f"workflow {name}: {describe_part(part)}",
-            next=f"foxrun logs {name} --node {part.name}, then foxrun retry {name}"
+            next=f"`foxrun logs {name} --node {part.name}`, then `foxrun retry {name}`"
             + (" (or submit with a longer --timeout)" if deadline else ""),
             parts=[part],
         )
-    return v.make(v.JOB_FAILED, f"workflow {name}: {describe_part(part)}", next=f"foxrun logs {name}", parts=[part])
+    return v.make(v.JOB_FAILED, f"workflow {name}: {describe_part(part)}", next=f"`foxrun logs {name}`", parts=[part])
 
 
 def _job_failed(chosen: Verdict, parts: list[Part], workflow: Mapping[str, Any]) -> Verdict:
     """All failed parts in order of time: the first is the likely cause, and must not be hidden by the last."""
     name = _name(workflow)
     first, rest = parts[0], parts[1:]
+    if all(_was_stopped(part) for part in parts):
+        ended = ", ".join(part.name for part in parts)
+        return dataclasses.replace(
+            chosen, message=f"workflow {name} was stopped: {ended} had not ended", next=f"`foxrun retry {name}`"
+        )
     message = f"workflow {name}: first {describe_part(first)}" if rest else f"workflow {name}: {describe_part(first)}"
     message += "".join(f"; then {describe_part(part)}" for part in rest)
-    follow_up = f"foxrun logs {name} --node {first.name}, then foxrun retry {name}"
+    follow_up = f"`foxrun logs {name} --node {first.name}`, then `foxrun retry {name}`"
     if first.reason == "OOMKilled":
         follow_up = f"give it more memory or fewer environments (-p envs=N), then submit again; {follow_up}"
     return dataclasses.replace(chosen, message=message, next=follow_up)
@@ -183,18 +192,19 @@ def _without_verdict(workflow: Mapping[str, Any]) -> Verdict:
     message = str(status.get("message") or "no message")
     if status.get("phase") == "Succeeded" and _kind(workflow) == "train":
         # Nothing was compared, so nothing is called identical.
-        return Verdict(
-            verdict="succeeded", exit_code=0, message=f"workflow {name} trained; no gate ran, nothing was compared"
-        )
+        message = f"workflow {name} trained; no gate ran, nothing was compared"
+        return v.make(v.SUCCEEDED, message, subject="train")
     if status.get("phase") == "Succeeded":
         return v.make(
             v.JOB_FAILED,
             f"no result: workflow {name} succeeded, and its compare step wrote no verdict.json",
-            next=f"foxrun logs {name} --node compare",
+            next=f"`foxrun logs {name} --node compare`",
         )
     if any(word in message.lower() for word in _STOPPED_WORDS):
-        return v.make(v.JOB_FAILED, f"workflow {name} was stopped: {message}", next=f"foxrun retry {name}")
-    return v.make(v.INFRASTRUCTURE, f"workflow {name} is {status.get('phase')}: {message}", next=f"foxrun retry {name}")
+        return v.make(v.JOB_FAILED, f"workflow {name} was stopped: {message}", next=f"`foxrun retry {name}`")
+    return v.make(
+        v.INFRASTRUCTURE, f"workflow {name} is {status.get('phase')}: {message}", next=f"`foxrun retry {name}`"
+    )
 
 
 def _read(verdicts: Mapping[str, Any]) -> dict[str, Verdict]:

@@ -180,8 +180,8 @@ def build(parameters: Mapping[str, str], *classes: type) -> list[Any]:
     for name in sorted(parameters):
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise UsageError(f"unknown parameter {_shown(name)}{hint} Known: {', '.join(sorted(known))}")
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            raise UsageError(f"unknown parameter {_shown(name)}; {hint}")
         item = known[name]
         default = item.default if item.default is not MISSING else ""
         values[name] = parse_value(name, parameters[name], default, item.metadata)

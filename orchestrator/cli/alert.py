@@ -28,9 +28,19 @@ def command(
     foxrun alert --verdict verdict.json --workflow NAME --status Failed --to json://localhost:8080
     """
     from orchestrator.alerting import announce
+    from orchestrator.engines.local import LocalEngine
+    from orchestrator.settings import home_directory
 
     settings = options.current()
+    there = options.engine_of(settings) if settings.engine == "local" and workflow else None
     for line in announce(
-        verdict_file, workflow=workflow, status=status, failures=failures, urls=urls or settings.alerts, always=always
+        verdict_file,
+        workflow=workflow,
+        status=status,
+        failures=failures,
+        urls=urls or settings.alerts,
+        always=always,
+        engine=there if isinstance(there, LocalEngine) else None,
+        reports=home_directory(settings) / "reports",
     ):
         click.echo(line)

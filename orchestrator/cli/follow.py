@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli import live
 from orchestrator.cli.output import print_verdict
+from orchestrator.lookup import ALERT
 from orchestrator.settings import Settings, home_directory
 
 if TYPE_CHECKING:
@@ -52,5 +53,6 @@ def print_logs(
             click.echo(dumps({"node": line.node, "text": line.text}))
             continue
         part = line.node.removesuffix("(0)")
+        part = ALERT if part.endswith(".onExit") else part
         prefix = click.style(f"{part}:", fg=NODE_COLOURS.get(part.split("(")[0]))
         click.echo(f"{prefix} {line.text}", err=to_stderr)

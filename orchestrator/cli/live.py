@@ -15,6 +15,7 @@ from orchestrator.following import NodeView, views
 
 MARKS = {"Succeeded": "✔", "Failed": "✖", "Error": "⚠", "Running": "●", "Pending": "◷", "Skipped": "○", "Omitted": "○"}
 PLAIN_TENTHS = 10
+TROUBLE_LENGTH = 240  # while it runs; the verdict and `foxrun get` have all of it
 
 
 class Screen(Protocol):
@@ -53,7 +54,8 @@ def show_workflow(shown: Screen, workflow: Mapping[str, Any]) -> None:
 def trouble(part: NodeView) -> str:
     """What a person should know of a part: why it failed, or for what it waits that may never come."""
     if part.phase in ("Failed", "Error") or (part.phase == "Pending" and ": " in part.message):
-        return " ".join(part.message.split())
+        text = " ".join(part.message.split())
+        return text if len(text) <= TROUBLE_LENGTH else f"{text[: TROUBLE_LENGTH - 1]}…"
     return ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.settings import Settings, load_settings, parse_duration
+from orchestrator.settings import Settings, home_directory, load_settings, parse_duration
 
 if TYPE_CHECKING:
     from orchestrator.engines.argo import ArgoEngine
@@ -99,6 +99,8 @@ def engine_of(settings: Settings) -> Engine:
     if settings.alerts:
         # The exit handler is a process of the local engine, and has its channels from the variable, as on a cluster.
         os.environ["FOXRUN_ALERTS"] = " ".join(settings.alerts)
+    if settings.engine == "local" and settings.home:
+        os.environ["FOXRUN_HOME"] = str(home_directory(settings))  # where it finds the workflow that it tells of
     return open_engine(settings, say=say)
 
 

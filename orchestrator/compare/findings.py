@@ -252,8 +252,8 @@ def _judged(
     if first and first.step == SUMMARY_STEP:
         message = f"the rows agree, the summary parts: {first.leaf} {first.run_a} | {first.run_b}"
     message += _pnl(base["outcome"])
-    command = f"foxrun compare {sides[0].label} {sides[1].label} --report report.html"
-    following = f"{command} shows every leaf and the growth; foxrun check tells whether the trainer parts from itself"
+    command = v.command("foxrun", "compare", sides[0].label, sides[1].label, "--report", "report.html")
+    following = f"{command} shows every leaf and the growth; `foxrun check` tells whether the trainer parts from itself"
     return v.make(v.DRIFT, message, next=following, **base)
 
 

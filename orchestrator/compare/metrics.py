@@ -314,9 +314,9 @@ def _clock_advice(found: _Findings) -> str:
 
 
 def _next(a: MetricTable, b: MetricTable, found: _Findings) -> str:
-    command = f"foxrun compare {a.label} {b.label}"
+    words = ["foxrun", "compare", a.label, b.label]
     if found.clock_names:
-        return command + "".join(f" --ignore '{name}'" for name in list(found.clock_names)[:_NAMES])
-    return (
-        f"if these keys may differ: {command} --tolerance FILE; else compare the run directories, which name the leaf"
-    )
+        ignored = [word for name in list(found.clock_names)[:_NAMES] for word in ("--ignore", name)]
+        return f"leave out what may differ: {v.command(*words, *ignored)}"
+    command = v.command(*words, "--tolerance", "FILE")
+    return f"if these keys may differ: {command}; else compare the run directories, which name the leaf"

@@ -75,9 +75,9 @@ def _failed_jobs(sides: tuple[Side, Side], base: dict[str, Any]) -> v.Verdict | 
     message = f"{first.name} {first.phase.lower()}: {first.message}"
     if len(parts) > 1:
         message += f"; then {parts[1].name} {parts[1].phase.lower()}: {parts[1].message}"
-    following = "see its log (foxrun logs), mend the trainer, and submit again"
+    following = "see its log (`foxrun logs`), mend the trainer, and submit again"
     if kind == v.INFRASTRUCTURE:
-        following = "foxrun retry runs what failed again"
+        following = "`foxrun retry` runs what failed again"
     return v.make(kind, message, next=following, parts=parts, **base)
 
 
@@ -110,10 +110,11 @@ def comparability(
     base["manifest_differences"] = manifest_differences(manifest_a, manifest_b, options.allow)
     why = reason(base["manifest_differences"])
     if why and not options.force:
-        command = f"foxrun compare {sides[0].label} {sides[1].label}"
-        following = f"compare runs that agree in these, or see where they part all the same: {command} --force"
+        words = ("foxrun", "compare", sides[0].label, sides[1].label)
+        forced = v.command(*words, "--force")
+        following = f"compare runs that agree in these, or see where they part all the same: {forced}"
         if why == "code.tree_run":
-            following = f"see whether the other code changes any bit: {command} --allow tree"
+            following = f"see whether the other code changes any bit: {v.command(*words, '--allow', 'tree')}"
         return v.make(
             v.INCOMPARABLE,
             f"the runs differ in {why}: differences between them would prove nothing",

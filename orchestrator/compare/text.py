@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from orchestrator.compare import verdict as v
@@ -27,9 +28,21 @@ def lines_of(verdict: v.Verdict) -> list[str]:
     out += _runs(verdict) + _agreed(verdict) + _parts(verdict) + _manifests(verdict)
     out += _parted(verdict) + _growth(verdict) + _outcome(verdict) + _differences(verdict)
     out += [f"note: {note}" for note in verdict.notes]
-    if verdict.next:
-        out.append(f"next: {verdict.next}")
+    out += _next(verdict.next)
     return [printable(line) for line in out]
+
+
+def _next(text: str) -> list[str]:
+    """What to do: each command on a line of its own, where it can be copied whole."""
+    pieces = [piece for piece in re.split(r"(`[^`\n]+`)", text) if piece.strip(" ,;:.")]
+    if len(pieces) < 2:
+        return [f"next: {text.strip('`')}"] if text else []
+    return ["next:", *(f"    {p.strip('`')}" if p[0] == "`" else f"  {p.strip(' ,;')}" for p in pieces)]
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def number(value: Any) -> str:
@@ -71,7 +84,7 @@ def _table(rows: list[list[str]]) -> list[str]:
 def _runs(verdict: v.Verdict) -> list[str]:
     out = []
     for letter, run in zip("AB", verdict.runs[:2], strict=False):
-        facts = [f"{run.rows:,} rows"]
+        facts = [count(run.rows, "row")]
         facts += [f"seed {run.seed}"] if run.seed is not None else []
         facts += [f"mode {run.mode}"] if run.mode is not None else []
         facts += [f"commit {run.commit[:12]}"] if run.commit else []
@@ -85,12 +98,15 @@ def _agreed(verdict: v.Verdict) -> list[str]:
         return []
     counts = []
     if agreed.leaves and not agreed.values and not agreed.metrics:
-        counts.append(f"{agreed.leaves:,} leaves x {agreed.rows:,} rows by their hashes")
+        counts.append(f"{count(agreed.leaves, 'leaf', 'leaves')} x {count(agreed.rows, 'row')} by their hashes")
     elif agreed.leaves:
-        counts.append(f"{agreed.values:,} fingerprints ({agreed.leaves:,} leaves x {agreed.rows:,} rows)")
+        counts.append(f"{count(agreed.values, 'fingerprint')} of {count(agreed.leaves, 'leaf', 'leaves')}")
     elif agreed.metrics:
-        counts.append(f"{agreed.metrics:,} values, {agreed.rows:,} rows whole")
-    out = [f"agreed: {', '.join(counts) if counts else f'{agreed.rows:,} rows'}"]
+        counts.append(count(agreed.metrics, "value"))
+    if len(counts) == 0 or agreed.values or agreed.metrics:
+        total = max((run.rows for run in verdict.runs), default=agreed.rows)
+        counts.append(f"{agreed.rows:,} of {count(max(total, agreed.rows), 'row')} throughout")
+    out = [f"agreed: {', '.join(counts)}"]
     if agreed.planted_flip is not None:
         flip = agreed.planted_flip
         found = "found" if flip.found else "NOT FOUND: the comparison cannot be trusted"
@@ -135,7 +151,10 @@ def _parted(verdict: v.Verdict) -> list[str]:
         else:
             values = texts.get(leaf.name, ["-", "-"])
         what = [] if plain else [leaf.component or "-", leaf.kind or "-"]
-        rows.append([leaf.name, *what, *values, number(leaf.delta), number(leaf.ulp)])
+        apart = [number(leaf.delta), number(leaf.ulp)]
+        if not checksums and leaf.fingerprint_a is not None:
+            apart = ["bits", "-"]  # the checksums do not tell the values apart, so their difference says nothing
+        rows.append([leaf.name, *what, *values, *apart])
     more = len(verdict.parted) - LEAVES_SHOWN
     order = "" if verdict.subject == "metrics" else ", in dataflow order"
     head = f"parted at step {verdict.first_divergence.step}{order}: {len(verdict.parted)}"

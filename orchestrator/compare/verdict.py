@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 IDENTICAL = "identical"
 WITHIN_TOLERANCE = "within_tolerance"
+SUCCEEDED = "succeeded"  # a training ran to its end, and nothing was compared
 DRIFT = "drift"
 GATE_FAILED = "gate_failed"
 JOB_FAILED = "job_failed"
@@ -23,6 +25,7 @@ INCOMPLETE = "incomplete"
 EXIT_CODES: Mapping[str, int] = {
     IDENTICAL: 0,
     WITHIN_TOLERANCE: 0,
+    SUCCEEDED: 0,
     DRIFT: 3,
     GATE_FAILED: 4,
     JOB_FAILED: 5,
@@ -178,6 +181,12 @@ class Verdict:
     differences_total: int = 0
     parts: list[Part] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def command(*words: str) -> str:
+    """A command as ``next`` holds it: quoted for the shell, in backquotes, so that it can be told from the sentence."""
+    text = shlex.join(words)
+    return text if "`" in text or "\n" in text else f"`{text}`"
 
 
 def make(verdict: str, message: str, **fields: Any) -> Verdict:

@@ -23,6 +23,7 @@ from orchestrator.compare.verdict import (
     INCOMPLETE,
     INFRASTRUCTURE,
     JOB_FAILED,
+    SUCCEEDED,
     WITHIN_TOLERANCE,
     GrowthPoint,
     OutcomeRow,
@@ -36,6 +37,7 @@ from orchestrator.report import manifests, svg
 WORDS = {
     IDENTICAL: "Identical",
     WITHIN_TOLERANCE: "Within tolerance",
+    SUCCEEDED: "Succeeded",
     DRIFT: "Drift",
     GATE_FAILED: "Gate failed",
     JOB_FAILED: "Job failed",
@@ -43,7 +45,7 @@ WORDS = {
     INCOMPARABLE: "Incomparable",
     INCOMPLETE: "Incomplete",
 }
-SUBJECTS = {"pair": "Regression pair", "gate": "Gate: twin run", "metrics": "Metric files"}
+SUBJECTS = {"pair": "Regression pair", "gate": "Gate: twin run", "metrics": "Metric files", "train": "Training"}
 LEAVES_OPEN = 12  # the first leaves are the ones that matter: all after them inherit
 NAMES_OPEN = 12
 FIGURES = 16
@@ -117,6 +119,7 @@ def _page(verdict: Verdict) -> dict[str, Any]:
         "short_leaf": fmt.cut(verdict.first_divergence.leaf, 60) if verdict.first_divergence else "",
         "leaves": leaves[:LEAVES_OPEN],
         "more_leaves": leaves[LEAVES_OPEN:],
+        "parted": _parted_in_words(verdict),
         "leaf_noun": "metric" if verdict.subject == "metrics" else "leaf",
         "leaf_nouns": "metrics" if verdict.subject == "metrics" else "leaves",
         "charts": svg.growth_charts(verdict.growth),
@@ -201,7 +204,7 @@ def _figures(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
 
 def _outcome(row: OutcomeRow) -> Pair:
     percent = fmt.percent(row.percent)
-    kind = "pnl" if row.key == PNL else ""
+    kind = "pnl" if row.key == PNL and row.delta != 0 else ""
     money = row.key.endswith("_usd") and row.delta is not None
     delta = fmt.dollars(row.delta, signed=True) if money else fmt.signed(row.delta)
     return _pair(row.key, fmt.value(row.a), fmt.value(row.b), delta=delta, note=percent, kind=kind)
@@ -215,12 +218,22 @@ def _pnl(rows: Sequence[OutcomeRow]) -> dict[str, str] | None:
     if row.delta is None:
         return {"delta": "no number", "about": "", "a": fmt.dollars(row.a), "b": fmt.dollars(row.b)}
     percent = fmt.percent(row.percent)
+    a, b = fmt.dollars(row.a), fmt.dollars(row.b)
+    if a == b and row.delta != 0:  # less than a cent apart: their digits say it
+        a, b = fmt.value(row.a), fmt.value(row.b)
     return {
         "delta": fmt.dollars(row.delta, signed=True),
         "about": "no difference" if row.delta == 0 else f"{percent} of A" if percent else "",
-        "a": fmt.dollars(row.a),
-        "b": fmt.dollars(row.b),
+        "a": a,
+        "b": b,
     }
+
+
+def _parted_in_words(verdict: Verdict) -> str:
+    """``12 leaves and 1 metric``."""
+    metrics = len([leaf for leaf in verdict.parted if verdict.subject == "metrics" or leaf.kind == "metric"])
+    counts = [(len(verdict.parted) - metrics, "leaf", "leaves"), (metrics, "metric", "metrics")]
+    return " and ".join(f"{n:,} {one if n == 1 else many}" for n, one, many in counts if n)
 
 
 def _agreed(verdict: Verdict) -> list[tuple[str, str]]:

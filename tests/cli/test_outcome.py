@@ -82,6 +82,16 @@ def test_the_first_to_fail_is_not_hidden_by_the_last() -> None:
     assert [(part.name, part.exit_code) for part in found.parts] == [("leg-a", 1), ("leg-b", 137), ("leg-c", 137)]
 
 
+def test_parts_that_were_stopped_are_no_failure_of_theirs() -> None:
+    said = "Stopped with strategy 'Stop'"
+    found = outcome(
+        workflow("Failed", pod("leg-a", "Failed", code=143, message=said), pod("leg-b", "Failed", message=said))
+    )
+    assert (found.verdict, found.message, found.next) == (
+        "job_failed", "workflow w was stopped: leg-a, leg-b had not ended", "`foxrun retry w`",
+    )  # fmt: skip
+
+
 def test_an_attempt_that_a_retry_made_good_has_not_failed() -> None:
     found = outcome(
         workflow(

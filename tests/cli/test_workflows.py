@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import time
 from collections.abc import Callable
@@ -68,7 +69,7 @@ def test_a_pair_that_agrees_from_submit_to_delete(repo: Place) -> None:
     logs = repo("logs", "@latest").out.splitlines()
     assert "leg-a: small trainer, leg a" in logs and "leg-b: small trainer, leg b" in logs
     assert repo("logs", name, "--node", "leg-b").out == "leg-b: small trainer, leg b\n"
-    assert "has no part 'leg-z'; it has compare, gate, leg-a, leg-b" in repo("logs", name, "--node", "leg-z").err
+    assert "has no part 'leg-z'; it has alert, compare, gate, leg-a, leg-b" in repo("logs", name, "--node", "leg-z").err
     assert repo("watch", name, "-o", "json").json["verdict"] == "identical"
     # Any run can be compared again by hand.
     labels = [run["label"] for run in repo("watch", name, "-o", "json").json["runs"]]
@@ -89,7 +90,7 @@ def test_a_build_that_is_not_deterministic_is_stopped_by_the_gate(repo: Place) -
         "gate_failed", 2, "w",
     )  # fmt: skip
     assert "cause: memory is read before it is set" in verdict["message"]
-    assert verdict["next"].startswith(f"foxrun check --sha {repo.git('rev-parse', 'HEAD')[:12]} --seed 5 --mode 1 ")
+    assert verdict["next"].startswith(f"`foxrun check --sha {repo.git('rev-parse', 'HEAD')[:12]} --seed 5 --mode 1 ")
     assert all(Path(run["label"]).is_dir() for run in verdict["runs"])
     assert set(phases(repo, "@latest")) == {"gate(0)", repo("list", "-o", "name").out.strip() + ".onExit(0)"}
 
@@ -99,12 +100,37 @@ def test_drift_is_told_to_a_webhook_and_leaves_exit_3(repo: Place) -> None:
         url = f"json://u:secret@127.0.0.1:{receiver.port}/hook"
         file = repo.directory / "foxrun.yaml"
         file.write_text(f"{file.read_text()}alerts: ['{url}']\n")
-        done = repo("submit", "--regression-pair", "--no-gate", "-p", "source=urandom")
-    assert done.code == 3
-    lines = [line for line in done.out.splitlines() if line.startswith("FIRST_DIVERGENCE: ")]
+        done = repo("submit", "--regression-pair", "--no-gate", "-p", "source=urandom", "-o", "json")
+        again = repo("watch", "@latest")
+    assert (done.code, again.code) == (3, 3)
+    lines = [line for line in again.out.splitlines() if line.startswith("FIRST_DIVERGENCE: ")]
     assert len(lines) == 1 and lines[0].startswith("FIRST_DIVERGENCE: step=2 leaf=w run_A=")
-    assert "secret" not in done.out + done.err + repo("config").out
-    assert [body["foxrun"]["verdict"] for _, _, body in receiver.received] == ["drift"]
+    assert "secret" not in done.out + done.err + again.out + repo("config").out
+    (told,) = [body["foxrun"] for _, _, body in receiver.received]
+    assert told["verdict"] == "drift"
+    # The alert leads to the report, and names no place inside a part.
+    assert told["report"] == done.json["report"] == again.out.splitlines()[-1].removeprefix("report: ")
+    labels = [run["label"] for run in done.json["runs"]]
+    assert told["next"] == done.json["next"] and told["next"].startswith(f"`foxrun compare {labels[0]} {labels[1]} ")
+    assert repo("logs", "@latest", "--node", "alert").out == "alert: alert sent to 1 of 1 channel: drift\n"
+
+
+def test_the_report_is_there_when_nobody_follows(repo: Place) -> None:
+    repo("submit", "--no-gate", "--detach", "--name", "alone")
+    wait_for(lambda: repo("get", "alone", "-o", "json").json["status"]["phase"] == "Succeeded")
+    page = (repo.home / "reports" / "alone.html").read_text()
+    assert "Succeeded" in page and "Training" in page and "nothing was compared" in page
+    assert repo("watch", "alone").out.splitlines()[0].startswith("succeeded: workflow alone trained; no gate ran")
+
+
+def test_what_the_gate_says_to_run_makes_it_again(repo: Place) -> None:
+    (repo.directory / "my book.csv").write_text("1,2\n")
+    done = repo("submit", "--regression-pair", "-p", "source=urandom", "-p", "data=my book.csv", "-o", "json")
+    (repo.directory / "my book.csv").unlink()  # the stored copy is named
+    command = done.json["next"].split("`")[1]
+    again = repo(*shlex.split(command.replace(" -- ", " --no-explain -- "))[1:])
+    assert (done.code, again.code) == (4, 4), again.err
+    assert again.out.startswith("gate_failed: the gate's twins parted at step 2 in leaf w;")
 
 
 def test_a_leg_that_fails_is_named_and_a_retry_goes_on(repo: Place) -> None:

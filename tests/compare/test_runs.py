@@ -30,7 +30,7 @@ def test_an_identical_pair_says_how_much_agreed(tmp_path: Path) -> None:
         "identical: every compared bit agrees: 6 rows x 4 leaves",
         f"A: {a} (6 rows, seed 43, mode 1, commit cccccccccccc)",
         f"B: {b} (6 rows, seed 43, mode 1, commit cccccccccccc)",
-        "agreed: 24 fingerprints (4 leaves x 6 rows)",
+        "agreed: 24 fingerprints of 4 leaves, 6 of 6 rows throughout",
         "planted flip in a copy (row 4, encoder_output): found",
     ]
 
@@ -88,12 +88,12 @@ def test_a_parted_leaf_with_a_checksum_is_named_by_it(tmp_path: Path) -> None:
         "drift: the runs part at step 3 in leaf vsn_w; P&L differs by -$250.00 (-25 %)",
         line,
         *v.lines(verdict)[2:4],
-        "agreed: 20 fingerprints (4 leaves x 3 rows)",
+        "agreed: 20 fingerprints of 4 leaves, 3 of 6 rows throughout",
         "planted flip in a copy (row 4, encoder_output): found",
         "parted at step 3, in dataflow order: 2",
         "  leaf    component  kind      A                 B                 delta      ulp",
         "  vsn_w   vsn        weight    3.125             3.1328125         0.0078125  17,592,186,044,416",
-        f"  q_grad  q          gradient  {hexes[0]}  {hexes[1]}  -          -",
+        f"  q_grad  q          gradient  {hexes[0]}  {hexes[1]}  bits       -",
         "growth:",
         "  step  parted  largest difference  relative",
         "  3     2       0.0078125           0.00249377",
@@ -103,8 +103,11 @@ def test_a_parted_leaf_with_a_checksum_is_named_by_it(tmp_path: Path) -> None:
         "  total_pnl_usd  1000  750  -250   -25",
         "differences in all: 5",
         "  eval_summary.json total_pnl_usd changed: 1000.0 | 750.0",
-        f"next: foxrun compare {verdict.runs[0].label} {verdict.runs[1].label} --report report.html shows every leaf "
-        "and the growth; foxrun check tells whether the trainer parts from itself",
+        "next:",
+        f"    foxrun compare {verdict.runs[0].label} {verdict.runs[1].label} --report report.html",
+        "  shows every leaf and the growth",
+        "    foxrun check",
+        "  tells whether the trainer parts from itself",
     ]
 
 

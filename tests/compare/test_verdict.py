@@ -31,6 +31,7 @@ def test_every_verdict_has_the_exit_code_of_the_table() -> None:
     assert dict(v.EXIT_CODES) == {
         "identical": 0,
         "within_tolerance": 0,
+        "succeeded": 0,
         "drift": 3,
         "gate_failed": 4,
         "job_failed": 5,
@@ -38,6 +39,24 @@ def test_every_verdict_has_the_exit_code_of_the_table() -> None:
         "incomparable": 7,
         "incomplete": 7,
     }
+
+
+@pytest.mark.parametrize(
+    ("following", "lines"),
+    [
+        ("", []),
+        ("run it again", ["next: run it again"]),
+        (v.command("foxrun", "retry", "w"), ["next: foxrun retry w"]),
+        (
+            f"{v.command('foxrun', 'check', '-p', 'note=a b')} makes it again; mend the cause",
+            ["next:", "    foxrun check -p 'note=a b'", "  makes it again; mend the cause"],
+        ),
+        ("`foxrun logs w`, then `foxrun retry w`", ["next:", "    foxrun logs w", "  then", "    foxrun retry w"]),
+        (v.command("foxrun", "check", "-p", "a=`"), ["next: foxrun check -p 'a=`'"]),
+    ],
+)
+def test_a_command_to_run_next_stands_on_a_line_of_its_own(following: str, lines: list[str]) -> None:
+    assert v.lines(v.make(v.DRIFT, "they part", next=following))[1:] == lines
 
 
 @pytest.mark.parametrize(

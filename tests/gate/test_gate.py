@@ -65,7 +65,7 @@ def test_whatever_must_not_matter_and_does_parts_the_twins(request_: GateRequest
     assert (verdict.first_divergence.step, verdict.first_divergence.leaf) == (2, "w")
     assert verdict.message.startswith("the gate's twins parted at step 2 in leaf w; likely cause: ")
     reproduction = f"foxrun check --seed 7 --mode 1 --steps 4 -p source={source} -- python {TRAINER}"
-    assert verdict.next == f"{reproduction} makes it again; mend the cause, and check again"
+    assert verdict.next == f"`{reproduction}` makes it again; mend the cause, and check again"
 
 
 @pytest.mark.parametrize(
