@@ -22,7 +22,7 @@ ORDER = ("memory", "listing-order", "hash-seed", "clock", "allocator", "director
 
 @dataclass(frozen=True, kw_only=True)
 class Narrowed:
-    """The cause, empty when no single difference parts the twins; and what was tried, with its result."""
+    """The cause as far as it was measured, empty when nothing was; and what was tried, with its result."""
 
     cause: str
     note: str
@@ -37,13 +37,14 @@ def narrow(
 ) -> Narrowed:
     """Let twins differ in nothing, then in half of what they may differ in, and so on; ends after BUDGET_S seconds.
 
-    One trial each: a trial in which the twins agree proves nothing, one in which they part does. So the cause is named
-    only when the twins parted with it alone.
+    One trial each: a trial in which the twins agree proves nothing, one in which they part does. So one cause is named
+    only when the twins parted with it alone, and several when they parted with these and the search got no further.
     """
     first = parted.first_divergence
     steps = request.steps if first is None else max(1, min(request.steps, first.row + 2))
     give_up_at = time.monotonic() + BUDGET_S
     tried: list[str] = []
+    least: list[str] = []  # the fewest differences with which they parted
 
     def part_with(names: Sequence[str]) -> bool:
         shown = ", ".join(names) or "nothing that can be set"
@@ -61,12 +62,16 @@ def narrow(
         if result not in (v.DRIFT, v.IDENTICAL):
             raise _Unclear
         tried.append(f"{shown}: {'parted' if result == v.DRIFT else 'agreed'}")
+        if result == v.DRIFT and names:
+            least[:] = names
         return result == v.DRIFT
 
     try:
         cause = _search([name for name in ORDER if name in request.hostilities], part_with)
     except _Unclear:
         cause = ""
+    if not cause and least:
+        cause = "one or more of these: " + "; ".join(BY_HOSTILITY[name] for name in least)
     trials = f"{len(tried)} trial{'s' if len(tried) != 1 else ''} of twins that differ in less"
     return Narrowed(cause=cause, note=f"{trials} ({'; '.join(tried)})" if tried else "no trial of the cause ended")
 

@@ -10,10 +10,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from orchestrator import narrowing
+from orchestrator.causes import BY_HOSTILITY
 from orchestrator.compare.verdict import Verdict
 from orchestrator.errors import UsageError
 from orchestrator.gate import hostilities, run_gate, write_termination_log
@@ -83,6 +86,19 @@ def test_the_cause_is_measured_by_leaving_differences_out(
     verdict = gate(without_delay(request_), tmp_path, explain=True, source=source)
     assert f"; {said}" in verdict.message
     assert verdict.notes[-1].endswith("parted)")
+
+
+def test_a_search_that_gets_no_further_names_what_is_left(
+    request_: GateRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third trial finds no time; what the first two measured still says more than a guess by the leaf's name."""
+    moments = iter([0.0, 1.0, 2.0, 1e9])
+    monkeypatch.setattr(narrowing, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    verdict = gate(without_delay(request_), tmp_path, explain=True, source="hash-seed")
+    left = "; ".join(BY_HOSTILITY[name] for name in ("memory", "listing-order", "hash-seed"))
+    assert verdict.message == f"the gate's twins parted at step 2 in leaf w; cause: one or more of these: {left}"
+    said = "nothing that can be set: agreed; memory, listing-order, hash-seed: parted"
+    assert verdict.notes[-1] == f"2 trials of twins that differ in less ({said})"
 
 
 def test_mode_0_runs_in_mode_3_and_says_so(request_: GateRequest, tmp_path: Path) -> None:

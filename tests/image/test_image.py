@@ -176,7 +176,7 @@ def _check_identical(cluster: Cluster, workflow: dict[str, Any], tree: str, part
     for part in parts:
         outputs = _outputs(workflow, part)
         assert outputs["verdict"] == "identical"
-        assert (outputs["step"], outputs["leaf"]) == ("", "")
+        assert (outputs["step"], outputs["leaf"]) == ("-", "-")
     uid = workflow["metadata"]["uid"]
     verdict = json.loads(cluster.read(f"{uid}/verdict.json"))
     assert (verdict["verdict"], verdict["exit_code"], verdict["agreed"]["rows"]) == (
