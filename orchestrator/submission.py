@@ -115,7 +115,7 @@ def parameters_of(
             eval_steps=training.eval_steps,
             parameters=tuple(sorted(training.parameters.items())),
             **_input(training.data, engine, store=store),
-            trainer=command_of(request.trainer or settings.trainer),
+            trainer=command_of(settings.trainer if request.trainer is None else request.trainer),
             gate=request.gate,
             gate_steps=request.gate_steps or settings.gate_steps,
             tolerance=tolerance,

@@ -27,15 +27,13 @@ CHECKS_KEPT = 20
     "--sha", "revision", metavar="REV", help="Check this commit, in a clean worktree. Without it: the files here."
 )
 @options.training
-@click.option("--steps", type=click.IntRange(min=1), help="Steps of each twin.  [default: the setting gate_steps, 50]")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of each twin.  [setting gate_steps, 50]")
 @click.option(
     "--parameters", "parameters_json", metavar="JSON", help="Parameters as a JSON object, as a workflow passes them."
 )
 @click.option("--data", type=click.Path(path_type=Path), help="The input file, as a workflow passes it.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the twins' runs and logs here.")
-@click.option(
-    "--timeout", type=Duration(), help="Twins that take longer hang: exit 6.  [default: the setting gate_timeout]"
-)
+@click.option("--timeout", type=Duration(), help="Twins that take longer hang: exit 6.  [setting gate_timeout, 30m]")
 @click.option(
     "--only",
     "only",

@@ -74,8 +74,8 @@ def training(function: F) -> F:
                      help="YAML or JSON object of parameters; -p wins over it."),
         click.option("-p", "--parameter", "parameters", multiple=True, metavar="KEY=VALUE",
                      help="A parameter of the trainer; may be repeated. data=PATH is the input, data=synthetic none."),
-        click.option("--mode", type=MODES, help="0 fast, 1 pedantic, 2 control, 3 fast and exact."),
-        click.option("--seed", type=click.IntRange(min=0), help="Seed of every random draw."),
+        click.option("--mode", type=MODES, help="0 fast, 1 pedantic, 2 control, 3 fast and exact.  [setting mode, 1]"),
+        click.option("--seed", type=click.IntRange(min=0), help="Seed of every random draw.  [setting seed, 42]"),
     ):  # fmt: skip
         function = option(function)
     return function

@@ -36,20 +36,28 @@ def describe_run(function: F) -> F:
     """How it is run and checked; submit and render share it."""
     count, path = click.IntRange(min=1), click.Path(path_type=Path)
     for option in (
-        click.option("--timeout", type=Duration(), help="A leg that takes longer is stopped."),
+        click.option(
+            "--timeout", type=Duration(), help="A leg that takes longer is stopped.  [setting timeout, a day]"
+        ),
         click.option(
             "--name", help="Name of the workflow. The same name and request again attaches to it, or goes on."
         ),
         click.option("--verify", is_flag=True, help="The comparison also checks every file against its manifest."),
         click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance for checksums."),
         click.option("--tolerance", type=path, help="Tolerance file; without it, bits are compared."),
-        click.option("--gate-steps", type=count, help="Steps of each twin of the gate."),
+        click.option("--gate-steps", type=count, help="Steps of each twin of the gate.  [setting gate_steps, 50]"),
         click.option("--no-gate", is_flag=True, help="Leave the gate out: run even a build that is not deterministic."),
         click.option(
-            "--trainer", metavar="CMD", help='Your trainer, such as "python train.py"; it writes the run contract.'
+            "--trainer",
+            metavar="CMD",
+            help='Your trainer, such as "python train.py"; it writes the run contract.  [setting trainer, ours]',
         ),
-        click.option("--eval-steps", type=click.IntRange(min=0), help="Evaluation steps after training."),
-        click.option("--steps", type=count, help="Training steps."),
+        click.option(
+            "--eval-steps",
+            type=click.IntRange(min=0),
+            help="Evaluation steps after training.  [setting eval_steps, 50]",
+        ),
+        click.option("--steps", type=count, help="Training steps.  [setting steps, 200]"),
     ):
         function = option(function)
     return function

@@ -40,6 +40,8 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
             yield [f"{key}:" if key else "", str(value)]
     for parameter in (workflow["spec"].get("arguments") or {}).get("parameters") or []:
         yield [f"  {parameter['name']}:", printable(str(parameter.get("value", "")))]
+    for artifact in (workflow["spec"].get("arguments") or {}).get("artifacts") or []:
+        yield [f"  {artifact['name']}:", printable(str((artifact.get("s3") or {}).get("key", "")))]
 
 
 def nodes(workflow: Mapping[str, Any], *, wide: bool) -> Iterator[list[str]]:

@@ -63,6 +63,7 @@ def test_a_pair_that_agrees_from_submit_to_delete(repo: Place) -> None:
     tree = repo("get", name[:12]).out
     assert "✔ gate" in tree and "✔ compare" in tree and f"{sha}" in tree
     assert "compare.verdict:" in tree
+    assert f"  data:  {key}\n" in re.sub(" {2,}", "  ", tree)
     assert repo("list", "-l", "seed=8", "--verdict", "identical", "-o", "name").out.strip() == name
     assert repo("list", "-l", "seed=9", "-o", "name").out == ""
     assert repo("list", "-o", "wide").out.splitlines()[0].split()[:3] == ["NAME", "STATUS", "VERDICT"]
@@ -294,3 +295,11 @@ def test_the_parts_of_a_workflow_write_what_it_needs(repo: Place) -> None:
     assert repo("report", "v.json", "--out", "again.html").code == 0
     assert (repo.directory / "again.html").read_bytes() == (repo.directory / "r.html").read_bytes()
     assert repo("report", str(out), "--out", "pair.html").out == f"{repo.directory / 'pair.html'}\n"
+
+
+def test_an_empty_trainer_is_not_ours(repo: Place) -> None:
+    done = repo("submit", "--trainer", "")
+    assert (done.code, done.err) == (
+        2,
+        'error: the trainer\'s command is empty\n  -> for example: --trainer "python -m trainer"\n',
+    )
