@@ -83,7 +83,7 @@ def failed_job(side: Side) -> tuple[str, v.Part] | None:
     name = f"leg-{side.leg}" if side.status else side.label
     times = _mapping(side.manifest.get("times"))
     finished = str(times.get("finished") or "")
-    reason = side.exit_reason
+    reason = side.exit_reason.removeprefix("failed: ")
 
     def part(message: str, phase: str = "Failed") -> v.Part:
         oom = "OOMKilled" if "OOMKilled" in reason else ""

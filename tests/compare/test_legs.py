@@ -22,7 +22,7 @@ def test_a_failed_leg_is_named_with_its_reason(tmp_path: Path) -> None:
     b = make(tmp_path / "b", rows=2, summary=None, finish="failed: crash at step 2")
     verdict = compare(make(tmp_path / "a"), b, options(b="Failed"))
     assert (verdict.verdict, verdict.exit_code) == ("job_failed", 5)
-    assert verdict.message == "leg-b failed: failed: crash at step 2"
+    assert verdict.message == "leg-b failed: crash at step 2"
     assert [(part.name, part.phase) for part in verdict.parts] == [("leg-b", "Failed")]
 
 
@@ -33,7 +33,7 @@ def test_the_leg_that_failed_first_comes_first(tmp_path: Path) -> None:
     edit_json(b / "run_manifest.json", lambda m: m["times"].update(finished="2024-05-01T10:00:01.000Z"))
     verdict = compare(a, b, options("Failed", "Failed"))
     assert [part.name for part in verdict.parts] == ["leg-b", "leg-a"]
-    assert verdict.message.startswith("leg-b failed: failed: the cause; then leg-a")
+    assert verdict.message.startswith("leg-b failed: the cause; then leg-a")
 
 
 def test_a_leg_that_wrote_nothing_has_failed_even_with_exit_0(tmp_path: Path) -> None:
