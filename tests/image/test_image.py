@@ -72,8 +72,8 @@ def test_pairs_in_the_image(image: images.Image, namespace: str, tmp_path: Path)
         _check_identical(cluster, done["from the template"], tree, ["gate", "compare"])
         _check_labels(done["from the template"])
         _check_same_bits(cluster, done["from the template"], here, tmp_path)
-        _check_parted(done["ulp"], exit_code="3", verdict="drift", step="2", leaf="vsn_w")
-        _check_parted(done["another tree"], exit_code="7", verdict="incomparable")
+        _check_parted(done["ulp"], "3", "drift", "part at step 2 in leaf vsn_w", step="2", leaf="vsn_w")
+        _check_parted(done["another tree"], "7", "incomparable", f"ran tree {tree[:12]}, not {'d' * 12} as asked")
         if "real book" in done:
             _check_identical(cluster, done["real book"], tree, ["compare"])
             manifest = _manifest(cluster, done["real book"], "a")
@@ -199,16 +199,17 @@ def _check_labels(workflow: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-def _check_parted(workflow: dict[str, Any], *, exit_code: str, verdict: str, step: str = "", leaf: str = "") -> None:
+def _check_parted(
+    workflow: dict[str, Any], exit_code: str, verdict: str, said: str, *, step: str = "-", leaf: str = "-"
+) -> None:
     assert workflow["status"]["phase"] == "Failed"
     assert {nodes(workflow)[leg]["phase"] for leg in ("leg-a", "leg-b")} == {"Succeeded"}
     attempt = nodes(workflow)["compare(0)"]
     assert attempt["outputs"]["exitCode"] == exit_code
     outputs = _outputs(workflow, "compare(0)")
     assert outputs["verdict"] == verdict
-    if step:
-        assert (outputs["step"], outputs["leaf"]) == (step, leaf)
-    assert attempt["message"].startswith(f"main: Error (exit code {exit_code}): {verdict}")
+    assert (outputs["step"], outputs["leaf"]) == (step, leaf)
+    assert attempt["message"].startswith(f"main: Error (exit code {exit_code}): ") and said in attempt["message"]
     assert "compare(1)" not in nodes(workflow)
     assert nodes(workflow)[f"{workflow['metadata']['name']}.onExit(0)"]["phase"] == "Succeeded"
 
