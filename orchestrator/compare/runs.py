@@ -63,6 +63,12 @@ def compare_runs(side_a: Side, side_b: Side, options: Options | None = None) -> 
         return incomplete(side, error.problem(), base)
 
 
+def _without_the_others_manifest(sides: tuple[Side, Side]) -> Side | None:
+    """The side that lacks a manifest where the other has one: a trainer that writes manifests writes them last."""
+    lacking = [side for side in sides if not side.manifest]
+    return lacking[0] if len(lacking) == 1 else None
+
+
 def _failed_jobs(sides: tuple[Side, Side], base: dict[str, Any]) -> v.Verdict | None:
     """The verdict when a leg failed; of two the one that finished first comes first: it is often the cause."""
     failed = [found for side in sides if (found := failed_job(side)) is not None]
@@ -156,6 +162,11 @@ def _compared(
     from orchestrator.compare.findings import identical_or_read, parted_runs
 
     if not parted:
+        lone = None if options.force else _without_the_others_manifest(sides)
+        if lone is not None:
+            what = "missing, though the other run has one: it was killed before it finished, or the file was lost"
+            remedy = "see its log and run it again; --force compares what is there"
+            return incomplete(lone, Problem(MANIFEST, None, what, remedy), base)
         return identical_or_read(sides, a, b, watch, lines.count, base, notes)
     for name in parted:
         damaged = first_damaged(sides, name)

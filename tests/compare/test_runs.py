@@ -541,3 +541,11 @@ def test_growth_keeps_the_first_rows_and_the_last_in_order_without_repeats(count
     assert steps == sorted(set(steps))  # type: ignore[type-var]
     assert steps[-1] == count - 1
     assert len(steps) <= 64 + 256 + 1
+
+
+def test_equal_runs_of_which_one_lacks_its_manifest_are_not_identical(tmp_path: Path) -> None:
+    a, b = make(tmp_path / "a"), make(tmp_path / "b", finish=None)
+    verdict = compare(a, b)
+    assert (verdict.verdict, verdict.exit_code) == ("incomplete", 7)
+    assert "run_manifest.json: missing, though the other run has one" in verdict.message
+    assert compare(a, b, Options(force=True)).verdict == "identical"
