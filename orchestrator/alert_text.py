@@ -40,7 +40,8 @@ def body_of(verdict: Verdict, context: AlertContext) -> str:
         lines.append(verdict.first_divergence.line)
     money = _pnl(verdict)
     if money is not None and money.delta is not None:
-        amount = f"{money.delta:+,.2f}" if abs(money.delta) < 1e15 else f"{money.delta:+.6g}"
+        in_cents = money.delta == 0 or 0.005 <= abs(money.delta) < 1e15
+        amount = f"{money.delta:+,.2f}" if in_cents else f"{money.delta:+.6g}"
         share = "" if money.percent is None else f" ({money.percent:+.4g} %)"
         lines.append(f"P&L difference: {amount} USD{share}")
     run = [

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from orchestrator.compare.verdict import RunSummary, Verdict
 from orchestrator.errors import DeadlinePassed, FoxrunError
 from orchestrator.outcome import FAILED, is_completed, on_exit, outcome
 from orchestrator.printable import printable
+from orchestrator.runnable import renamed, runnable
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
@@ -122,9 +121,8 @@ def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
     for number, run in enumerate(verdict.runs):
         place = _place(engine, workflow, run, twin=f"twin{number + 1}" if verdict.subject == "gate" else "")
         runs.append(dataclasses.replace(run, label=place))
-        texts = {field: _renamed(text, run.label, place) for field, text in texts.items()}
-    if (data := _input(engine, workflow)) is not None:
-        texts["next"] = _with_input(texts["next"], data)
+        texts = {field: renamed(text, run.label, place) for field, text in texts.items()}
+    texts["next"] = runnable(texts["next"], engine, workflow)
     return dataclasses.replace(verdict, runs=runs, **texts)
 
 
@@ -136,35 +134,6 @@ def _place(engine: Engine, workflow: Mapping[str, Any], run: RunSummary, *, twin
             address = engine.address(str(workflow["metadata"]["name"]), node, artifact)
             return f"{address}/{twin}" if twin else address
     return run.label
-
-
-def _renamed(text: str, old: str, new: str) -> str:
-    """The text with one path in place of another, also where they stand in a command."""
-    return text.replace(shlex.quote(old), shlex.quote(new)).replace(old, new) if old and old != new else text
-
-
-def _with_input(text: str, data: Path) -> str:
-    """The sentence with the input's place in the ``-p data=`` of its commands."""
-
-    def placed(found: re.Match[str]) -> str:
-        words = shlex.split(found[1])
-        ours = words.index("--") if "--" in words else len(words)
-        return v.command(
-            *(f"data={data}" if i < ours and word.startswith("data=") else word for i, word in enumerate(words))
-        )
-
-    return re.sub(r"`([^`\n]+)`", placed, text)
-
-
-def _input(engine: Engine, workflow: Mapping[str, Any]) -> Path | None:
-    """Where the input lies on this machine, if it does: a part knows it by its name alone."""
-    from orchestrator.engines.local import LocalEngine
-
-    if not isinstance(engine, LocalEngine):
-        return None
-    arguments = workflow["spec"].get("arguments") or {}
-    keys = [item["s3"]["key"] for item in arguments.get("artifacts") or [] if item.get("name") == "data"]
-    return engine.store.path(keys[0]) if keys else None
 
 
 def written_verdicts(engine: Engine, workflow: Mapping[str, Any]) -> dict[str, Any]:

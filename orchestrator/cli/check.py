@@ -32,7 +32,11 @@ CHECKS_KEPT = 20
     "--parameters", "parameters_json", metavar="JSON", help="Parameters as a JSON object, as a workflow passes them."
 )
 @click.option("--data", type=click.Path(path_type=Path), help="The input file, as a workflow passes it.")
-@click.option("--out", type=click.Path(path_type=Path), help="Keep the twins' runs and logs here.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Keep the twins' runs and logs here; without it: in FOXRUN_HOME/checks.",
+)
 @click.option("--timeout", type=Duration(), help="Twins that take longer hang: exit 6.  [setting gate_timeout, 30m]")
 @click.option(
     "--only",
@@ -96,6 +100,9 @@ def command(
     with _code(revision, settings) as (directory, variables), _listener(log) as listener:
         verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory, explain=explain)
     gate.write_termination_log(verdict, os.environ)
+    if out is None:  # a directory of our own: what belongs together lies together
+        verdict_file = verdict_file or request.out / "verdict.json"
+        report_file = report_file or request.out / "report.html"
     output.write_results(verdict, verdict_file=verdict_file, report_file=report_file, writes=writes)
     output.print_verdict(verdict, fmt=fmt, report=report_file, out=str(request.out))
     raise click.exceptions.Exit(verdict.exit_code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from foxrun.problems import Problem
@@ -17,7 +18,7 @@ from orchestrator.compare.beside import (
     outcome_rows,
 )
 from orchestrator.compare.divergence import SUMMARY_STEP, Differences
-from orchestrator.compare.legs import Side
+from orchestrator.compare.legs import Side, summary_of
 from orchestrator.compare.policy import Policy
 from orchestrator.compare.scan import BLOCK, LeafWatch, finds_flip, plant_flip, rechunk, rows_per_block
 from orchestrator.compare.text import dollars
@@ -252,9 +253,25 @@ def _judged(
     if first and first.step == SUMMARY_STEP:
         message = f"the rows agree, the summary parts: {first.leaf} {first.run_a} | {first.run_b}"
     message += _pnl(base["outcome"])
-    command = v.command("foxrun", "compare", sides[0].label, sides[1].label, "--report", "report.html")
-    following = f"{command} shows every leaf and the growth; `foxrun check` tells whether the trainer parts from itself"
-    return v.make(v.DRIFT, message, next=following, **base)
+    return v.make(v.DRIFT, message, next=_what_next(sides, first), **base)
+
+
+def _what_next(sides: tuple[Side, Side], first: v.Divergence | None) -> str:
+    """Of one tree: whether the trainer parts from itself in as many steps. Of two: what changed between them."""
+    compare = v.command("foxrun", "compare", sides[0].label, sides[1].label, "--report", "report.html")
+    all_of_it = f"{compare} shows every leaf and the growth"
+    runs = [summary_of(side) for side in sides]
+    commits = [run.commit for run in runs if re.fullmatch("[0-9a-f]{40}", run.commit)]
+    if runs[0].tree != runs[1].tree:
+        changed = v.command("git", "diff", *(commit[:12] for commit in commits))
+        return f"{changed} shows what changed; {all_of_it}" if len(set(commits)) == 2 else all_of_it
+    words = ["foxrun", "check"]
+    words += ["--sha", commits[0][:12]] if len(commits) == 2 and commits[0] == commits[1] else []
+    for name in ("seed", "mode"):
+        value = getattr(runs[0], name)
+        words += [f"--{name}", str(value)] if value is not None and value == getattr(runs[1], name) else []
+    words += ["--steps", str(first.row + 2)] if first is not None and isinstance(first.step, int) else []
+    return f"{v.command(*words)} {v.SAME_PARAMETERS} tells whether the trainer parts from itself; {all_of_it}"
 
 
 def _pnl(outcome: list[v.OutcomeRow]) -> str:

@@ -183,6 +183,10 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
 
 
+# A comparison knows no request: whoever knows the workflow puts its parameters in.
+SAME_PARAMETERS = "(with the same -p)"
+
+
 def command(*words: str) -> str:
     """A command as ``next`` holds it: quoted for the shell, in backquotes, so that it can be told from the sentence."""
     text = shlex.join(words)

@@ -106,6 +106,15 @@ def test_numbers_that_are_not_finite_stay_valid_json() -> None:
         assert hook.received[0][2]["foxrun"]["pnl_difference_usd"] == expected
 
 
+@pytest.mark.parametrize(
+    ("delta", "line"),
+    [(-0.001, "P&L difference: -0.001 USD"), (0.0, "P&L difference: +0.00 USD"), (12.5, "P&L difference: +12.50 USD")],
+)
+def test_less_than_a_cent_is_not_called_nothing(delta: float, line: str) -> None:
+    row = OutcomeRow(key="total_pnl_usd", a=1.0, b=1.0, delta=delta)
+    assert line in alert_text.body_of(dataclasses.replace(VERDICT, outcome=[row]), CONTEXT).splitlines()
+
+
 @pytest.mark.parametrize("kind", EXIT_CODES)
 def test_everything_but_a_good_verdict_alerts(kind: str) -> None:
     with webhook() as hook:

@@ -112,7 +112,10 @@ def test_drift_is_told_to_a_webhook_and_leaves_exit_3(repo: Place) -> None:
     # The alert leads to the report, and names no place inside a part.
     assert told["report"] == done.json["report"] == again.out.splitlines()[-1].removeprefix("report: ")
     labels = [run["label"] for run in done.json["runs"]]
-    assert told["next"] == done.json["next"] and told["next"].startswith(f"`foxrun compare {labels[0]} {labels[1]} ")
+    assert told["next"] == done.json["next"]
+    check, compare = re.findall("`([^`]+)`", told["next"])
+    assert compare == f"foxrun compare {labels[0]} {labels[1]} --report report.html"
+    assert repo(*shlex.split(check.replace(" -- ", " --no-explain -- "))[1:]).code == 4  # it parts from itself
     assert repo("logs", "@latest", "--node", "alert").out == "alert: alert sent to 1 of 1 channel: drift\n"
 
 
@@ -303,3 +306,13 @@ def test_an_empty_trainer_is_not_ours(repo: Place) -> None:
         2,
         'error: the trainer\'s command is empty\n  -> for example: --trainer "python -m trainer"\n',
     )
+
+
+def test_a_check_keeps_verdict_and_report_beside_its_twins(repo: Place) -> None:
+    done = repo("check", "--steps", "3", "-p", "source=urandom", "--no-explain")
+    report = Path(done.out.splitlines()[-1].removeprefix("report: "))
+    assert (done.code, report.parent.parent) == (4, repo.home / "checks")
+    assert sorted(path.name for path in report.parent.iterdir()) == [
+        ".gitignore", "report.html", "twin1", "twin1.log", "twin2", "twin2.log", "verdict.json",
+    ]  # fmt: skip
+    assert "Gate failed" in report.read_text()
