@@ -61,7 +61,7 @@ def test_a_controller_with_these_rights(tmp_path: Path) -> None:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{log.read_text()[-3000:]}") from error
         finally:
-            controller.terminate()
+            controller.kill()  # on SIGTERM it waits for its lease and workers, a minute and more
             controller.wait(timeout=60)
         refused = [line for line in log.read_text().splitlines() if "forbidden" in line.lower()]
         assert refused == []
