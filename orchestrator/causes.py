@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from orchestrator.compare.verdict import PartedLeaf, Verdict
+from orchestrator.compare.divergence import FILE_STEP
+from orchestrator.compare.verdict import Divergence, PartedLeaf, Verdict
 
 UNSET_MEMORY = (
     "memory is read before it is set (the twins fill fresh memory with different bytes): look for empty tensors "
@@ -36,6 +37,7 @@ START = (
 REDUCTION = "the order of a sum: atomics, a thread count, or an algorithm chosen anew in each process"
 OPTIMISER = "the optimiser: parameters iterated in the order of a set, or a state that was not restored"
 FORWARD = "the forward pass: an algorithm chosen anew in each process, split-K, or an input that differs"
+FILES = "what a run writes does not depend on its parameters alone: one twin wrote a file that the other did not"
 CARRIED = "state that crosses steps: it is read before it is set, or written in an order that is not fixed"
 
 # Poisoned float32 is -3e-13 in one twin and 1.5e13 in the other; honest differences of one step are far smaller.
@@ -54,6 +56,9 @@ _BY_PREFIX = (
 
 def likely_cause(verdict: Verdict) -> str:
     """One clause that says what to look for first, from the leaf that parts first: a guess."""
+    first = verdict.first_divergence
+    if first is not None and is_file_of_one(first):
+        return FILES
     if any(_poisoned(leaf) for leaf in verdict.parted):
         return UNSET_MEMORY
     if not verdict.parted:
@@ -62,10 +67,14 @@ def likely_cause(verdict: Verdict) -> str:
     for prefix, cause in _BY_PREFIX:
         if leaf.name.startswith(prefix) or leaf.component == prefix:
             return cause
-    first = verdict.first_divergence
     if leaf.kind == "weight" and first is not None and first.row == 0:
         return START
     return _BY_KIND.get(leaf.kind, FORWARD)
+
+
+def is_file_of_one(first: Divergence) -> bool:
+    """Whether a file that only one twin wrote is what parts first."""
+    return first.step == FILE_STEP and "missing" in (first.run_a, first.run_b)
 
 
 def _poisoned(leaf: PartedLeaf) -> bool:

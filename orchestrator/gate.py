@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator import comparison
-from orchestrator.causes import HOSTILE_TWIN_ALONE, likely_cause
+from orchestrator.causes import BY_ITSELF, FILES, HOSTILE_TWIN_ALONE, is_file_of_one, likely_cause
 from orchestrator.compare import verdict as v
+from orchestrator.compare.divergence import FILE_STEP
 from orchestrator.compare.verdict import Divergence, Part, Verdict
 from orchestrator.errors import UsageError
 from orchestrator.hostile import HOSTILITIES
-from orchestrator.narrowing import Narrowed, narrow
+from orchestrator.narrowing import Narrowed, narrow, steps_to
 from orchestrator.outcome import describe_part
 from orchestrator.settings import did_you_mean
 from orchestrator.twin_run import TWINS, GateRequest, Listener, TwinRun, run_twins
@@ -120,7 +121,7 @@ def _holds_anything(folder: Path) -> bool:
 
 def reproduction(request: GateRequest, environ: Mapping[str, str], first: Divergence | None) -> str:
     """The command that makes the same twins part, anywhere, in as few steps as it takes."""
-    steps = request.steps if first is None else max(1, min(request.steps, first.row + 2))
+    steps = steps_to(first, request.steps)
     words = ["foxrun", "check"]
     if environ.get("FOXRUN_SHA") and environ.get("FOXRUN_SHA") != "worktree":
         words += ["--sha", environ["FOXRUN_SHA"][:12]]
@@ -139,6 +140,11 @@ def _parted(request: GateRequest, environ: Mapping[str, str], compared: Verdict,
     first = compared.first_divergence
     where = f"at step {first.step} in leaf {first.leaf}" if first else f"in the result: {compared.message}"
     measured = found.cause if found is not None else ""
+    if first is not None and first.step == FILE_STEP:
+        where = f"in {first.leaf}"
+        if is_file_of_one(first):
+            where += ", which only one of them wrote"
+            measured = FILES if measured == BY_ITSELF else measured
     cause = f"cause: {measured}" if measured else f"likely cause: {likely_cause(compared)}"
     return dataclasses.replace(
         compared,

@@ -11,7 +11,8 @@ from pathlib import Path
 from orchestrator import comparison
 from orchestrator.causes import BY_HOSTILITY, BY_ITSELF
 from orchestrator.compare import verdict as v
-from orchestrator.compare.verdict import Verdict
+from orchestrator.compare.divergence import FILE_STEP
+from orchestrator.compare.verdict import Divergence, Verdict
 from orchestrator.twin_run import GateRequest, Listener, run_twins
 
 # A trial takes only as many steps as it took to part, so most of its time is the start of two processes.
@@ -41,7 +42,7 @@ def narrow(
     only when the twins parted with it alone, and several when they parted with these and the search got no further.
     """
     first = parted.first_divergence
-    steps = request.steps if first is None else max(1, min(request.steps, first.row + 2))
+    steps = steps_to(first, request.steps)
     give_up_at = time.monotonic() + BUDGET_S
     tried: list[str] = []
     least: list[str] = []  # the fewest differences with which they parted
@@ -74,6 +75,11 @@ def narrow(
         cause = "one or more of these: " + "; ".join(BY_HOSTILITY[name] for name in least)
     trials = f"{len(tried)} trial{'s' if len(tried) != 1 else ''} of twins that differ in less"
     return Narrowed(cause=cause, note=f"{trials} ({'; '.join(tried)})" if tried else "no trial of the cause ended")
+
+
+def steps_to(first: Divergence | None, steps: int) -> int:
+    """How few of ``steps`` it takes to part there again: all, where a whole file is what differs."""
+    return steps if first is None or first.step == FILE_STEP else max(1, min(steps, first.row + 2))
 
 
 def _search(names: Sequence[str], part_with: Callable[[Sequence[str]], bool]) -> str:

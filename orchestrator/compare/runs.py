@@ -81,7 +81,9 @@ def _failed_jobs(sides: tuple[Side, Side], base: dict[str, Any]) -> v.Verdict | 
     message = f"{first.name} {first.phase.lower()}: {first.message}"
     if len(parts) > 1:
         message += f"; then {parts[1].name} {parts[1].phase.lower()}: {parts[1].message}"
-    following = "see its log (`foxrun logs`), mend the trainer, and submit again"
+    following = "see the trainer's log, mend it, and run it again"
+    if any(side.status for side in sides):
+        following = "read its log with `foxrun logs`; then mend the trainer, and submit again"
     if kind == v.INFRASTRUCTURE:
         following = "`foxrun retry` runs what failed again"
     return v.make(kind, message, next=following, parts=parts, **base)

@@ -77,7 +77,7 @@ def main():
         for step in range(options.steps + 1):
             if progress := os.environ.get("ARGO_PROGRESS_FILE"):
                 Path(progress).write_text(f"{step}/{options.steps}\n")
-            if step == 1 and end:
+            if step == 1 and end not in ("", "no-summary"):
                 finish(end)
             if step == 2:
                 weight += SOURCES[source](options.out)
@@ -87,7 +87,8 @@ def main():
             run.append([row], bits)
             weight -= 0.1 * gradient
             time.sleep(float(options.parameters.get("step_s", "0")))
-        run.write_summary({"total_pnl_usd": weight})
+        if end != "no-summary":
+            run.write_summary({"total_pnl_usd": weight})
 
 
 def finish(end):

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from orchestrator import narrowing
-from orchestrator.causes import BY_HOSTILITY
+from orchestrator.causes import BY_HOSTILITY, FILES
 from orchestrator.compare.verdict import Verdict
 from orchestrator.errors import UsageError
 from orchestrator.gate import hostilities, run_gate, write_termination_log
@@ -86,6 +86,15 @@ def test_the_cause_is_measured_by_leaving_differences_out(
     verdict = gate(without_delay(request_), tmp_path, explain=True, source=source)
     assert f"; {said}" in verdict.message
     assert verdict.notes[-1].endswith("parted)")
+
+
+def test_a_file_that_only_one_twin_wrote_is_no_matter_of_a_generator(request_: GateRequest, tmp_path: Path) -> None:
+    verdict = gate(without_delay(request_), tmp_path, explain=True, end="no-summary@twin2")
+    assert (verdict.verdict, verdict.exit_code) == ("gate_failed", 4)
+    assert verdict.message == (
+        f"the gate's twins parted in eval_summary.json, which only one of them wrote; cause: {FILES}"
+    )
+    assert " --steps 4 " in verdict.next
 
 
 def test_a_search_that_gets_no_further_names_what_is_left(
