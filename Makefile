@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lint types imports bench sensitivity gates bench-s3
+.PHONY: cluster-proofs image templates help install demo test check format lint types imports bench sensitivity gates bench-s3
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -21,8 +21,21 @@ install: $(VENV)/.installed  ## install into .venv
 demo: install  ## a regression pair of HEAD on synthetic market data
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-test: install  ## every test (cluster tests run where KUBECONFIG names a cluster)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# The image's and a second controller's proofs take minutes of building and waiting: `make cluster-proofs` runs them.
+PROOFS := tests/image tests/infra/test_bare.py
+
+test: install  ## every test but those of cluster-proofs (cluster tests run where KUBECONFIG names a cluster)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore ,$(PROOFS))
+
+cluster-proofs: install  ## builds the image, runs pairs in it on the cluster; Argo's controller under infra/'s rights
+	$(BIN)/python -m pytest $(PROOFS)
+
+image: install  ## the image of this checkout (docker)
+	docker build -t foxrun:$$(git rev-parse HEAD) --build-arg TREE=$$(git rev-parse 'HEAD^{tree}') \
+	  --build-arg SHA=$$(git rev-parse HEAD) .
+
+templates: install  ## WorkflowTemplates in infra/ from workflows/
+	$(BIN)/python -m infra.render
 
 check: format lint types imports test  ## what CI checks
 

@@ -87,15 +87,16 @@ class Pair:
         self.b = run_directory.with_name(f"{run_directory.name}-copy")
         shutil.copytree(self.a, self.b)
         self.base = load(name, self.a)
-        self._manifest = (self.b / MANIFEST).read_bytes()
+        self._manifests = {side / MANIFEST: (side / MANIFEST).read_bytes() for side in (self.a, self.b)}
 
     def restore(self) -> None:
-        """Make the copy equal again."""
+        """Make both as they were."""
         for name, content in self.base.files.items():
             path = self.b / name
             if not path.exists() or path.read_bytes() != content:
                 path.write_bytes(content)
-        (self.b / MANIFEST).write_bytes(self._manifest)
+        for path, content in self._manifests.items():
+            path.write_bytes(content)
 
 
 def changed_pairs(pairs: list[Pair], count: int, seed: int) -> tuple[int, Counter[str]]:
@@ -155,11 +156,13 @@ def _other_place(pair: Pair, rng: random.Random) -> None:
     (pair.b / MANIFEST).write_text(jsonio.pretty(manifest))
 
 
-def _without_manifest(pair: Pair, rng: random.Random) -> None:
+def _without_manifests(pair: Pair, rng: random.Random) -> None:
+    """Both as a trainer leaves them that writes none; one alone without its manifest would be incomplete."""
+    (pair.a / MANIFEST).unlink()
     (pair.b / MANIFEST).unlink()
 
 
-CLEAN: tuple[Callable[[Pair, random.Random], None], ...] = (_untouched, _other_order, _other_place, _without_manifest)
+CLEAN: tuple[Callable[[Pair, random.Random], None], ...] = (_untouched, _other_order, _other_place, _without_manifests)
 
 
 def clean_pairs(pairs: list[Pair], count: int, seed: int) -> int:
