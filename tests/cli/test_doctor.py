@@ -56,7 +56,7 @@ def test_the_exit_handler_names_the_part_that_failed_first(here: Place) -> None:
     words = ["alert", "--verdict", "absent.json", "--workflow", "w", "--status", "Failed", "--failures", quoted]
     with webhook() as receiver:
         done = here(*words, FOXRUN_ALERTS=f"json://u:secret@127.0.0.1:{receiver.port}/")
-    assert (done.code, done.out) == (0, "alert sent to 1 of 1 channels: job_failed\n")
+    assert (done.code, done.out) == (0, "alert sent to 1 of 1 channel: job_failed\n")
     [(_, _, body)] = receiver.received
     assert body["foxrun"]["message"] == (
         "workflow w: first leg-a: exit code 1: no data; "
@@ -77,5 +77,5 @@ def test_good_news_is_told_only_when_asked(here: Place) -> None:
     assert here(*words).out == "no alert: identical\n"
     with webhook() as receiver:
         done = here(*words, "--always", "--to", f"json://127.0.0.1:{receiver.port}/")
-    assert done.out == "alert sent to 1 of 1 channels: identical\n"
+    assert done.out == "alert sent to 1 of 1 channel: identical\n"
     assert here("alert", "--status", "Succeeded").out == "no alert: nothing was compared\n"
