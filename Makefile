@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: cluster-proofs image templates help install demo test check format lint types imports bench sensitivity gates bench-s3
 
 help:  ## what there is
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 # The stamp is newer than what decides the set of packages, so a second `make` installs nothing.
 $(VENV)/.installed: pyproject.toml constraints.txt
