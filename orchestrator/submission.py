@@ -146,19 +146,11 @@ def workflow_of(kind: str, parameters: RunParameters) -> dict[str, Any]:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
 
 
-def submit(request: Request, settings: Settings, engine: Engine, *, directory: Path) -> str:
-    """Send the Workflow to the engine; returns its name.
-
-    With a ``name`` that exists already: the same Workflow is attached to, and goes on where its engine was killed.
-
-    Raises:
-        WorkflowExists: the name belongs to a workflow that differs.
-    """
-    return engine.submit(made(request, settings, engine, directory=directory, store=True))
-
-
 def made(request: Request, settings: Settings, engine: Engine, *, directory: Path, store: bool) -> dict[str, Any]:
-    """The Workflow that is sent, under a name of its own; arguments as of ``parameters_of``."""
+    """The Workflow to send, under a name of its own; arguments as of ``parameters_of``.
+
+    An engine that has an equal one of that name attaches to it, and goes on with it where it was killed.
+    """
     parameters = parameters_of(request, settings, engine, directory=directory, store=store)
     if parameters.name is None:
         # Letters and digits that are not mistaken for each other, as Kubernetes' own random suffixes.

@@ -20,24 +20,21 @@ NODE_COLOURS = {"gate": "yellow", "leg-a": "cyan", "leg-b": "magenta", "train": 
 
 def follow_and_print(engine: Engine, name: str, *, settings: Settings, how: str, fmt: str | None) -> NoReturn:
     """Follow in the way ``how`` says (watch, wait, log), print the verdict, exit with its code."""
-    from orchestrator.following import follow
+    with live.coming_back(name):
+        from orchestrator.following import follow
 
-    reports = home_directory(settings) / "reports"
-    click.echo(f"workflow: {name}", err=True)
-    if how == "log":
-        try:
+        reports = home_directory(settings) / "reports"
+        click.echo(f"workflow: {name}", err=True)
+        if how == "log":
             print_logs(engine, name, node=None, follow=True, to_stderr=True)
-        except KeyboardInterrupt:
-            click.echo(f"\nthe workflow goes on: foxrun watch {name}", err=True)
-            raise
-    with live.following(name) as shown:
-        end = follow(
-            engine,
-            name,
-            deadline_s=settings.deadline,
-            reports=reports,
-            show=lambda workflow: live.show_workflow(shown, workflow) if how == "watch" else None,
-        )
+        with live.screen() as shown:
+            end = follow(
+                engine,
+                name,
+                deadline_s=settings.deadline,
+                reports=reports,
+                show=lambda workflow: live.show_workflow(shown, workflow) if how == "watch" else None,
+            )
     print_verdict(end.verdict, fmt=fmt if fmt == "json" else None, report=end.report, workflow=name)
     raise click.exceptions.Exit(end.verdict.exit_code)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Protocol
 
 import click
 
 from orchestrator.cli.options import is_terminal
+from orchestrator.errors import FoxrunError, WorkflowNotFound
 from orchestrator.following import NodeView, views
 
 MARKS = {"Succeeded": "✔", "Failed": "✖", "Error": "⚠", "Running": "●", "Pending": "◷", "Skipped": "○", "Omitted": "○"}
@@ -35,15 +36,31 @@ def screen() -> Screen:
     return _Bars() if is_terminal() else _Lines()
 
 
+class Told(KeyboardInterrupt):
+    """Ctrl-C, after a person was told what goes on without them."""
+
+
 @contextlib.contextmanager
-def following(name: str) -> Iterator[Screen]:
-    """A screen for a workflow; Ctrl-C says how to come back, and that nothing was stopped."""
+def coming_back(name: str, look: Callable[[str], object] | None = None) -> Iterator[None]:
+    """Ctrl-C says, once, how to come back to a workflow, and that nothing was stopped.
+
+    ``look``, for a workflow that is only being submitted: how to find it; raises WorkflowNotFound.
+    """
     try:
-        with screen() as shown:
-            yield shown
-    except KeyboardInterrupt:
-        click.echo(f"\nthe workflow goes on: foxrun watch {name}   (to end it: foxrun stop {name})", err=True)
+        yield
+    except Told:
         raise
+    except KeyboardInterrupt:
+        text = f"the workflow goes on: foxrun watch {name}   (to end it: foxrun stop {name})"
+        try:
+            if look is not None:
+                look(name)
+        except WorkflowNotFound:
+            text = "nothing was submitted"
+        except FoxrunError:
+            text = f"interrupted while submitting; whether it runs says: foxrun get {name}"
+        click.echo(f"\n{text}", err=True)
+        raise Told from None
 
 
 def show_workflow(shown: Screen, workflow: Mapping[str, Any]) -> None:

@@ -21,14 +21,12 @@ def command(name: str, follow: bool, node: str | None, fmt: str | None) -> None:
     foxrun logs @latest -f
     foxrun logs @latest --node leg-a
     """
+    from orchestrator.cli import live
     from orchestrator.cli.follow import print_logs
     from orchestrator.lookup import full_name, node_of
 
     engine = options.engine_of(options.current())
     found = full_name(engine, name)
     wanted = node_of(engine, found, node) if node is not None else None
-    try:
+    with live.coming_back(found):
         print_logs(engine, found, node=wanted, follow=follow, as_json=fmt == "json")
-    except KeyboardInterrupt:
-        click.echo(f"\nthe workflow goes on: foxrun watch {found}", err=True)
-        raise

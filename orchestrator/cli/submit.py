@@ -105,6 +105,7 @@ def command(
     Exits with the verdict's code. Ctrl-C ends the following only.
     """
     from orchestrator import submission
+    from orchestrator.cli import live
     from orchestrator.cli.output import print_json, print_yaml
 
     settings = options.current(deadline=deadline)
@@ -118,7 +119,8 @@ def command(
         if dry_run == "server":
             return show(cluster.check(cluster.made_from(template, pairs, name=flags["name"])))
         name = cluster.from_template(template, pairs, name=flags["name"])
-        return go_on(there, name, settings=settings, how=how, fmt=fmt)
+        with live.coming_back(name):
+            return go_on(there, name, settings=settings, how=how, fmt=fmt)
     if dry_run == "server":
         cluster = options.cluster_of(settings)
         return show(cluster.check(submission.made(request, settings, there, directory=Path.cwd(), store=False)))
@@ -127,8 +129,9 @@ def command(
         return show(submission.workflow_of(request.kind, parameters))
     if submission.leaves_out_changes(request, Path.cwd()):
         click.echo("note: HEAD is run, without the uncommitted changes here (--worktree runs them)", err=True)
-    name = submission.submit(request, settings, there, directory=Path.cwd())
-    return go_on(there, name, settings=settings, how=how, fmt=fmt)
+    workflow = submission.made(request, settings, there, directory=Path.cwd(), store=True)
+    with live.coming_back(workflow["metadata"]["name"], there.get):
+        return go_on(there, there.submit(workflow), settings=settings, how=how, fmt=fmt)
 
 
 def go_on(there: Engine, name: str, *, settings: Settings, how: str | None, fmt: str | None) -> None:

@@ -6,11 +6,14 @@ import os
 import re
 import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 import yaml
 
 from tests.alerts.receivers import webhook
@@ -213,6 +216,34 @@ def test_ctrl_c_ends_the_following_alone(repo: Place) -> None:
     assert (process.returncode, out) == (130, "")
     assert "the workflow goes on: foxrun watch mine" in err and "Traceback" not in err
     assert repo("watch", "mine").code == 0
+
+
+INTERRUPTED = """
+import os, signal, sys
+from orchestrator.cli.main import execute
+from orchestrator.engines.local import LocalEngine
+submit = LocalEngine.submit
+def interrupted(self, workflow):
+    name = submit(self, workflow) if sys.argv[1] == "after" else ""
+    os.kill(os.getpid(), signal.SIGINT)
+    return name
+LocalEngine.submit = interrupted
+sys.exit(execute(["submit", "--no-gate", "--name", "mine"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("before", "nothing was submitted"),
+        ("after", "the workflow goes on: foxrun watch mine   (to end it: foxrun stop mine)"),
+    ],
+)
+def test_ctrl_c_before_the_following_says_what_became_of_the_submit(repo: Place, moment: str, said: str) -> None:
+    command = [sys.executable, "-P", "-c", INTERRUPTED, moment]
+    done = subprocess.run(command, cwd=repo.directory, env=repo.environ(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[-1]) == (130, "", said)
+    assert repo("watch", "mine").code == (0 if moment == "after" else 2)
 
 
 def phases_or_none(repo: Place, name: str) -> bool:
