@@ -107,7 +107,7 @@ def test_ctrl_c_ends_the_watching_alone(engine: LocalEngine, tmp_path: Path) -> 
     os.killpg(watcher.pid, signal.SIGINT)
     watcher.communicate()
     assert watcher.returncode == -signal.SIGINT
-    assert engine.get("job")["status"]["phase"] == "Running"
+    until(lambda: engine.get("job")["status"]["phase"] == "Running")  # its first state may still be to be written
     (tmp_path / "go").touch()
     assert finish(engine, "job")["status"]["phase"] == "Succeeded"
     assert text(engine, "job") == ["through"]
