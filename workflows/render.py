@@ -41,10 +41,12 @@ class _Dumper(yaml.SafeDumper):
 # PyYAML writes 1e5, a commit such as 12e4567..., 0o17 or `y` without quotes; the parsers of kubectl and argo read
 # those as numbers and a boolean.
 _NUMBER_LIKE = re.compile(r"[-+.]?[0-9.]|[-+]?\.?(inf|nan)|[yn]\Z", re.IGNORECASE)
+# Line breaks to YAML: in single quotes each would be folded into a blank; in double quotes it is escaped.
+_BREAKS = re.compile("[\x85\u2028\u2029]")
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "'" if _NUMBER_LIKE.match(text) else None
+    style = '"' if _BREAKS.search(text) else "'" if _NUMBER_LIKE.match(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

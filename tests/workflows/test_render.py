@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hera.shared import global_config
 from hera.workflows import Container, Workflow
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.workflows.cases import ALL, GOLDEN, SYNTHETIC
@@ -78,6 +78,9 @@ def test_text_that_a_parser_could_take_for_something_else_is_quoted(text: str) -
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
+@example("\x85")
+@example("1\u2028")
+@example({"\u2029 ": ["a\x85", "\ufeff", "\r\n", "\x7f"]})
 def test_any_text_survives_yaml(value: Any) -> None:
     assert yaml.safe_load(to_yaml({"value": value})) == {"value": value}
 
