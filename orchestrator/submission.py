@@ -134,7 +134,7 @@ def workflow_of(kind: str, parameters: RunParameters) -> dict[str, Any]:
     """The Workflow as a plain dict, in Argo's shape."""
     from orchestrator import light_hera
 
-    light_hera.load(("workflows.render", "workflows.train", "workflows.regression_pair"))
+    light_hera.load()
     from workflows.parameters import InvalidParameter
     from workflows.regression_pair import regression_pair
     from workflows.render import to_dict

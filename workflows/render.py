@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
-from hera.workflows import models as m
+
+if TYPE_CHECKING:  # `foxrun get -o yaml` prints what a cluster sent, and needs no hera for it
+    from hera.workflows import models as m
 
 
 def to_dict(workflow: m.Workflow) -> dict[str, Any]:
