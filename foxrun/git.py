@@ -137,6 +137,24 @@ def branch(directory: Path | str) -> str:
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
+def commits_between(repo: Path | str, good: str, bad: str) -> list[str]:
+    """The commits after ``good`` up to ``bad``, oldest first, along first parents; empty when ``bad`` is not after it."""
+    commits = _git(repo, ["rev-list", "--first-parent", "--reverse", f"{resolve(repo, good)}..{resolve(repo, bad)}"])
+    ancestor = _run(repo, ["merge-base", "--is-ancestor", resolve(repo, good), resolve(repo, bad)])
+    return commits.split() if ancestor.returncode == 0 else []
+
+
+def subject(repo: Path | str, sha: str) -> str:
+    """The first line of a commit's message."""
+    return _git(repo, ["show", "--no-patch", "--format=%s", "--end-of-options", resolve(repo, sha)]).strip()
+
+
+def remote_url(repo: Path | str, remote: str = "origin") -> str:
+    """The URL that is fetched from, as it is set; empty when there is no such remote."""
+    done = _run(repo, ["config", "--get", f"remote.{remote}.url"])
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+
+
 def is_dirty(directory: Path | str) -> bool:
     """Whether the working tree has uncommitted changes or files that git neither tracks nor ignores."""
     return bool(_git(directory, ["status", "--porcelain", "--untracked-files=normal"]))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
+from orchestrator.setting_values import PARSERS
 
 FILE_NAME = "foxrun.yaml"
 
@@ -62,6 +61,7 @@ class Settings:
     tolerance: str = _setting(
         "", kind="text", unit="path", why="tolerance file of a pair; none, since bits are the bar"
     )
+    goldens: str = _setting("goldens", kind="text", unit="path", why="from the repository's root on: reviewed with it")
     alerts: tuple[str, ...] = _setting(
         (),
         kind="urls",
@@ -111,6 +111,51 @@ class Settings:
     image: str = _setting(
         "foxrun:{sha}", kind="text", unit="", why="what pods run on a cluster; {sha} becomes the commit"
     )
+    tools_image: str = _setting("", kind="text", unit="", why="of compare and alert pods; empty: image")
+    image_digest: str = _setting(
+        "auto",
+        kind="digest",
+        unit="",
+        why="ask at submit which image a tag means; auto: a note where nobody knows, require: an error, off: not asked",
+    )
+    image_pull_policy: str = _setting("IfNotPresent", kind="pull_policy", unit="", why="as of Kubernetes")
+    image_pull_secrets: tuple[str, ...] = _setting(
+        (), kind="names", unit="Secrets", why="for a private registry; empty: the service account's"
+    )
+    code: str = _setting(
+        "image", kind="code", unit="", why="where pods have the commit from: their image, or git, which mounts it"
+    )
+    git_url: str = _setting(
+        "", kind="git_url", unit="URL", why="of the repository, as pods reach it; empty: that of origin"
+    )
+    git_secret: str = _setting(
+        "", kind="text", unit="Secret", why="username and password, or ssh-privatekey, for git_url; empty: none"
+    )
+    cpu: str = _setting("500m", kind="quantity", unit="CPUs", why="what a leg asks for; the gate, two processes, twice")
+    cpu_limit: str = _setting(
+        "2", kind="limit", unit="CPUs", why="what a leg may take where cores are free; the gate twice; empty: no limit"
+    )
+    memory: str = _setting(
+        "1Gi", kind="quantity", unit="bytes", why="request and limit of a leg, the gate twice; ours needs 0.4 GB"
+    )
+    gpus: int = _setting(0, kind="count", unit="GPUs", why="of gate and legs, each")
+    gpu_model: str = _setting(
+        "", kind="text", unit="", why="a node's nvidia.com/gpu.product: another model gives other bits; empty: any"
+    )
+    node_selector: tuple[str, ...] = _setting((), kind="labels", unit="KEY=VALUE", why="nodes for all pods; empty: any")
+    tolerations: tuple[str, ...] = _setting(
+        (), kind="tolerations", unit="KEY[=VALUE][:EFFECT]", why="taints that pods accept, as of GPU nodes"
+    )
+    priority_class: str = _setting("", kind="text", unit="", why="of all pods; empty: the cluster's default")
+    service_account: str = _setting("foxrun", kind="text", unit="", why="of the pods; infra/ makes it")
+    user_id: int = _setting(65532, kind="positive", unit="", why="of the pods, never 0; that of our image")
+    alerts_secret: str = _setting(
+        "foxrun-alerts", kind="text", unit="Secret", why="its key urls holds the pods' alert channels; it may be absent"
+    )
+    retries: int = _setting(3, kind="count", unit="", why="of a pod, after failures of the infrastructure alone")
+    ttl: float = _setting(
+        2_592_000.0, kind="duration", unit="s", why="how long a cluster keeps a completed workflow: 30 days"
+    )
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -142,9 +187,10 @@ def load_settings(directory: Path, environ: Mapping[str, str], flags: Mapping[st
             values[name] = parse_value(name, environ[variable], variable)
             sources[name] = variable
     for name, value in (flags or {}).items():
-        if name in NAMES and value is not None:
-            values[name] = value
-            sources[name] = "--" + name.replace("_", "-")
+        if name in NAMES and value not in (None, ()):
+            option = "--" + name.replace("_", "-")
+            values[name] = parse_value(name, value, option) if isinstance(value, str | tuple) else value
+            sources[name] = option
     for name in SELECTING:
         if "engine" not in values and values.get(name):
             values["engine"] = "argo"
@@ -191,100 +237,11 @@ def parse_value(name: str, value: Any, where: str) -> Any:
     """``value`` as the setting ``name`` takes it; ``where`` names its source in the error."""
     metadata = next(f for f in FIELDS if f.name == name).metadata
     try:
-        return _PARSERS[metadata["kind"]](value)
+        return PARSERS[metadata["kind"]](value)
     except (TypeError, ValueError) as error:
-        hidden = metadata["secret"] or metadata["kind"] == "endpoint"
+        hidden = metadata["secret"] or metadata["kind"] in ("endpoint", "git_url")
         shown = "the value" if hidden else repr(value)  # they may hold a password
         raise UsageError(f"{where}: {name} cannot be {shown}: {error}", remedy="foxrun config explains it") from None
-
-
-def parse_duration(value: Any) -> float:
-    """Seconds of ``90``, ``"90s"``, ``"15m"``, ``"1h30m"`` or ``"2d"``; positive and finite."""
-    text = str(value).strip()
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        seconds = float(text)
-    elif re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-        seconds = sum(float(n) * units[u] for n, _, u in re.findall(r"(\d+(\.\d+)?)([smhd])", text))
-    else:
-        raise ValueError("a duration is like 90s, 15m, 1h30m or 2d")
-    if not math.isfinite(seconds) or seconds <= 0:
-        raise ValueError("a duration is longer than nothing")
-    return seconds
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value).strip()):
-        raise ValueError("it is a whole number, 0 or more")
-    return int(str(value))
-
-
-def _positive(value: Any) -> int:
-    if _whole(value) < 1:
-        raise ValueError("it is a whole number, 1 or more")
-    return _whole(value)
-
-
-def _mode(value: Any) -> int:
-    if _whole(value) > 3:
-        raise ValueError("modes are 0 fast, 1 pedantic, 2 control, 3 fast and exact")
-    return _whole(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("it is a text")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if str(value).strip().lower() not in words:
-        raise ValueError("it is true or false")
-    return words[str(value).strip().lower()]
-
-
-def _engine(value: Any) -> str:
-    if value not in ("local", "argo"):
-        raise ValueError("engines are local and argo")
-    return str(value)
-
-
-def _urls(value: Any) -> tuple[str, ...]:
-    items = value.split() if isinstance(value, str) else value
-    if not isinstance(items, list) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("alerts are apprise URLs: a list, or parted by spaces")
-    return tuple(item.strip() for item in items)
-
-
-def _endpoint(value: Any) -> str:
-    text = str(value).strip().rstrip("/")
-    match = re.fullmatch(r"https?://([^/?#\s]+)", text)
-    if text and match is None:
-        raise ValueError("a server is http://HOST[:PORT] or https://HOST[:PORT], with nothing behind it")
-    if match is not None and "@" in match.group(1):
-        raise ValueError("it must hold no password; credentials come from AWS_PROFILE or AWS_ACCESS_KEY_ID")
-    return text
-
-
-def _addressing(value: Any) -> str:
-    if value not in ("auto", "path", "virtual"):
-        raise ValueError("it is auto, path or virtual")
-    return str(value)
-
-
-_PARSERS = {
-    "engine": _engine,
-    "flag": _flag,
-    "text": _text,
-    "count": _whole,
-    "positive": _positive,
-    "mode": _mode,
-    "duration": parse_duration,
-    "urls": _urls,
-    "endpoint": _endpoint,
-    "addressing": _addressing,
-}
 
 
 def home_directory(settings: Settings) -> Path:

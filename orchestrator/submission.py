@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import UsageError
+from orchestrator.pods import place_of
 from orchestrator.settings import Settings, home_directory
 from orchestrator.training import OPTIONS, command_of, training_of
 
@@ -124,7 +125,7 @@ def parameters_of(
             gate_timeout_s=_seconds(settings.gate_timeout),
             leg_timeout_s=_seconds(request.timeout_s or settings.timeout),
             name=request.name,
-            image=settings.image,
+            **place_of(settings, _top(directory)),
         )
     except InvalidParameter as error:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None

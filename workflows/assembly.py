@@ -12,7 +12,6 @@ from workflows.parameters import WORKTREE, RunParameters
 
 ENTRYPOINT = "main"
 EXIT_HANDLER = "exit-handler"
-_DAY_S = 86_400
 
 
 def assemble(
@@ -42,10 +41,13 @@ def assemble(
             archive_logs=True,
             pod_gc=m.PodGC(strategy="OnPodSuccess", delete_delay_duration="60s"),
             security_context=pods.pod_security(p),
+            image_pull_secrets=[m.LocalObjectReference(name=name) for name in p.image_pull_secrets] or None,
+            node_selector=dict(p.node_selector) or None,
+            pod_priority_class_name=p.priority_class,
             service_account_name=p.service_account,
             templates=[main, *containers, templates.alert(p)],
             tolerations=pods.tolerations(p),
-            ttl_strategy=m.TTLStrategy(seconds_after_completion=p.ttl_days * _DAY_S),
+            ttl_strategy=m.TTLStrategy(seconds_after_completion=p.ttl_s),
             volumes=pods.volumes(),
         ),
     )

@@ -7,9 +7,11 @@ from decimal import Decimal
 from hera.workflows import models as m
 
 from workflows.parameters import RunParameters
+from workflows.place import amount
 
 OUT = "/foxrun/out"
 IN = "/foxrun/in"
+CODE = "/foxrun/code"
 GPU_PRODUCT = "nvidia.com/gpu.product"  # set on nodes by NVIDIA's gpu-feature-discovery
 # A trainer's own failure is final. These are not: a lost pod or node (status Error), Argo's executor that could not
 # load or save artifacts (64, 65), and SIGTERM (143), which is all that most deletions, preemptions and drains leave. A
@@ -21,17 +23,20 @@ INFRASTRUCTURE = (
 
 
 def container(
+    p: RunParameters,
     *,
     image: str,
     command: list[str],
     args: list[str],
     resources: m.ResourceRequirements,
     env: list[m.EnvVar] | None = None,
+    working_dir: str | None = None,
 ) -> m.Container:
     """A container that can write to its outputs and to /tmp, and to nothing else."""
     return m.Container(
         image=image,
-        image_pull_policy="IfNotPresent",
+        image_pull_policy=p.image_pull_policy,
+        working_dir=working_dir,
         command=command,
         args=args,
         env=env,
@@ -64,12 +69,18 @@ def pod_security(p: RunParameters) -> m.PodSecurityContext:
 
 
 def resources(p: RunParameters, *, processes: int, gpus: int) -> m.ResourceRequirements:
-    """Requests equal to limits (the Guaranteed class, the last to be evicted) for so many processes side by side."""
-    amounts = {"cpu": times(p.cpu, processes), "memory": times(p.memory, processes)}
+    """For so many processes side by side.
+
+    Memory and GPUs are limited to what is requested, so a pod never uses more than it asked for and is no candidate for
+    eviction. A core that nobody uses is taken: a small request fits on a small node, and the limit is no lower than it.
+    """
+    requests = {"cpu": times(p.cpu, processes), "memory": times(p.memory, processes)}
     if gpus:
-        amounts["nvidia.com/gpu"] = str(gpus)
-    quantities = {name: m.Quantity(amount) for name, amount in amounts.items()}
-    return m.ResourceRequirements(requests=quantities, limits=quantities)
+        requests["nvidia.com/gpu"] = str(gpus)
+    limits = {name: value for name, value in requests.items() if name != "cpu"}
+    if p.cpu_limit is not None:
+        limits["cpu"] = times(max(p.cpu_limit, p.cpu, key=amount), processes)
+    return m.ResourceRequirements(requests=_quantities(requests), limits=_quantities(limits))
 
 
 def small_resources() -> m.ResourceRequirements:
@@ -80,9 +91,14 @@ def small_resources() -> m.ResourceRequirements:
     )
 
 
+def _quantities(amounts: dict[str, str]) -> dict[str, m.Quantity]:
+    return {name: m.Quantity(text) for name, text in amounts.items()}
+
+
 def gpu_node(p: RunParameters) -> dict[str, str] | None:
     """The node selector of pods that train: one GPU model for all, since another model gives other bits."""
-    return None if p.gpu_model is None else {GPU_PRODUCT: p.gpu_model}
+    # A template's selector takes the place of the Workflow's.
+    return None if p.gpu_model is None else {**dict(p.node_selector), GPU_PRODUCT: p.gpu_model}
 
 
 def tolerations(p: RunParameters) -> list[m.Toleration] | None:

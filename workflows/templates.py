@@ -6,12 +6,14 @@ Hera's generated models are used, not its builder classes: those read Hera's glo
 
 from __future__ import annotations
 
+import re
+
 from hera.workflows import models as m
 
 from workflows import pods
 from workflows.names import file_name
 from workflows.parameters import WORKTREE, RunParameters, escape_dollars
-from workflows.pods import IN, OUT
+from workflows.pods import CODE, IN, OUT
 
 VERDICT_KEY = "{{workflow.uid}}/verdict.json"
 # What the gate's pod has beyond the twins' own timeout, so that a hang is reported by the gate itself, with both
@@ -22,11 +24,13 @@ OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
 
 def gate(p: RunParameters) -> m.Template:
     """The hostile twin run of ``p.gate_steps`` steps in one pod; fails when the twins part."""
+    inputs = [*_code_input(p, "{{workflow.parameters.sha}}"), *_data_input(p)]
     return m.Template(
         name="gate",
         metadata=_pod_metadata("{{workflow.parameters.sha}}" if p.worktree is None else WORKTREE),
-        inputs=m.Inputs(artifacts=_data_input(p)) if p.data_key else None,
+        inputs=m.Inputs(artifacts=inputs) if inputs else None,
         container=pods.container(
+            p,
             image="{{workflow.parameters.image}}",
             command=["foxrun"],
             args=[
@@ -40,6 +44,7 @@ def gate(p: RunParameters) -> m.Template:
             ],
             env=_code_env(p, leg="gate", sha="{{workflow.parameters.sha}}", tree="{{workflow.parameters.tree}}"),
             resources=pods.resources(p, processes=2, gpus=p.gpus),
+            working_dir=_working_dir(p),
         ),
         outputs=m.Outputs(
             parameters=_outcome_parameters(),
@@ -58,9 +63,10 @@ def leg(p: RunParameters) -> m.Template:
         metadata=_pod_metadata("{{inputs.parameters.checkout}}"),
         inputs=m.Inputs(
             parameters=[m.Parameter(name=name) for name in ("leg", "checkout", "sha", "tree", "image")],
-            artifacts=_data_input(p) if p.data_key else None,
+            artifacts=[*_code_input(p, "{{inputs.parameters.sha}}"), *_data_input(p)] or None,
         ),
         container=pods.container(
+            p,
             image="{{inputs.parameters.image}}",
             command=[escape_dollars(p.trainer[0])],
             args=[
@@ -75,6 +81,7 @@ def leg(p: RunParameters) -> m.Template:
                 tree="{{inputs.parameters.tree}}",
             ),
             resources=pods.resources(p, processes=1, gpus=p.gpus),
+            working_dir=_working_dir(p),
         ),
         outputs=m.Outputs(
             artifacts=[_directory_output("run", "{{workflow.uid}}/leg-{{inputs.parameters.leg}}/{{pod.name}}")]
@@ -104,6 +111,7 @@ def compare(p: RunParameters) -> m.Template:
             artifacts=[m.Artifact(name=side, path=f"{IN}/{side}", optional=True) for side in ("a", "b")],
         ),
         container=pods.container(
+            p,
             image=_tools_image(p),
             command=["foxrun"],
             args=[*args, *_verdict_args()],
@@ -131,6 +139,7 @@ def alert(p: RunParameters) -> m.Template:
             ]
         ),
         container=pods.container(
+            p,
             image=_tools_image(p),
             command=["foxrun"],
             args=[
@@ -202,7 +211,27 @@ def _directory_output(name: str, key: str) -> m.Artifact:
 
 
 def _data_input(p: RunParameters) -> list[m.Artifact]:
+    if p.data_key is None:
+        return []
     return [m.Artifact(name="data", path=f"{IN}/data/{file_name(p.data_name or '')}")]
+
+
+def _code_input(p: RunParameters, revision: str) -> list[m.Artifact]:
+    """The commit, cloned by Argo's executor; every file of it lies below CODE, and `.git` too."""
+    if p.git_url is None:
+        return []
+    git = m.GitArtifact(repo=p.git_url, revision=revision, disable_submodules=True)
+    if p.git_secret is not None and re.match(r"ssh://|[^/]+@", p.git_url):
+        git.ssh_private_key_secret = m.SecretKeySelector(name=p.git_secret, key="ssh-privatekey")
+    elif p.git_secret is not None:
+        git.username_secret = m.SecretKeySelector(name=p.git_secret, key="username")
+        git.password_secret = m.SecretKeySelector(name=p.git_secret, key="password")
+    return [m.Artifact(name="code", path=CODE, git=git)]
+
+
+def _working_dir(p: RunParameters) -> str | None:
+    # What `python -m` imports first.
+    return None if p.git_url is None else CODE
 
 
 def as_is() -> m.ArchiveStrategy:
@@ -211,7 +240,7 @@ def as_is() -> m.ArchiveStrategy:
 
 
 def _tools_image(p: RunParameters) -> str:
-    return "{{workflow.parameters.image}}" if p.tools_image is None else p.tools_image.replace("{sha}", p.sha)
+    return p.tools or "{{workflow.parameters.image}}"
 
 
 def _code_env(p: RunParameters, *, leg: str, sha: str, tree: str) -> list[m.EnvVar]:

@@ -66,4 +66,4 @@ def _plain(value: Any) -> Any:
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(value) or "-"
-    return f"{value:g}" if isinstance(value, float) else str(value) or "-"
+    return f"{value:.15g}" if isinstance(value, float) else str(value) or "-"

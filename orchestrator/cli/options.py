@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.settings import Settings, home_directory, load_settings, parse_duration
+from orchestrator.setting_values import parse_duration
+from orchestrator.settings import Settings, home_directory, load_settings
 
 if TYPE_CHECKING:
     from orchestrator.engines.argo import ArgoEngine

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import options
+from orchestrator.cli.pods import describe_pods, of_pods
 from orchestrator.cli.submit import describe_code, describe_run, request_of
 
 
@@ -16,6 +17,7 @@ from orchestrator.cli.submit import describe_code, describe_run, request_of
 @describe_code
 @options.training
 @describe_run
+@describe_pods
 @options.output("yaml", "json", default="yaml")
 def command(kind: str, fmt: str, **flags: Any) -> None:
     """Print the Workflow that a submit would send, as YAML.
@@ -29,7 +31,7 @@ def command(kind: str, fmt: str, **flags: Any) -> None:
     from orchestrator import submission
     from orchestrator.cli.output import print_json, print_yaml
 
-    settings = options.current()
+    settings = options.current(**of_pods(flags))
     request = request_of({**flags, "regression_pair": kind == "regression-pair"})
     engine = options.engine_of(settings)
     parameters = submission.parameters_of(request, settings, engine, directory=Path.cwd(), store=False)

@@ -10,6 +10,7 @@ import click
 
 from orchestrator.cli import options
 from orchestrator.cli.options import Duration
+from orchestrator.cli.pods import describe_pods, of_pods
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
@@ -69,6 +70,7 @@ def describe_run(function: F) -> F:
 @options.training
 @describe_run
 @click.option("--deadline", type=Duration(), help="Stop following after this time; the workflow goes on.")
+@describe_pods
 @click.option(
     "--dry-run",
     is_flag=False,
@@ -108,7 +110,7 @@ def command(
     from orchestrator.cli import live
     from orchestrator.cli.output import print_json, print_yaml
 
-    settings = options.current(deadline=deadline)
+    settings = options.current(deadline=deadline, **of_pods(flags))
     request = request_of(flags)
     there = options.engine_of(settings)
     show = print_json if fmt == "json" else print_yaml

@@ -57,7 +57,7 @@ def _settings() -> str:
     rows = ["| setting | variable | unit | default | why |", "|---|---|---|---|---|"]
     for field in FIELDS:
         default = field.default if field.default not in ("", ()) else "-"
-        shown = f"{default:g}" if isinstance(default, float) else default
+        shown = f"{default:.15g}" if isinstance(default, float) else default
         variable = f"`FOXRUN_{field.name.upper()}`"
         why = field.metadata["why"]
         rows.append(f"| `{field.name}` | {variable} | {field.metadata['unit'] or '-'} | `{shown}` | {why} |")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.settings import load_settings, parse_duration
+from orchestrator.setting_values import parse_duration
+from orchestrator.settings import load_settings
 from tests.cli.conftest import Place
 
 
@@ -88,7 +89,7 @@ def test_config_shows_which_source_won_and_no_secret(here: Place) -> None:
     )
     assert entries["alerts"]["value"] == ["slack://***", "json://***@example.org/***"]
     table = here("config").out
-    assert "secret" not in table and "tokenA" not in table
+    assert "user:secret" not in table and "tokenA" not in table
     assert [len(line) > 0 for line in table.splitlines()].count(True) == len(entries) + 1
     assert here("config", "gate-steps", "-o", "json").json["value"] == 50
     assert "did you mean 'gate_steps'" in here("config", "gate-stops").err

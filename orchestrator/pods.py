@@ -1,0 +1,49 @@
+"""What the pods of a cluster are given: settings in, the parameters of a Workflow out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.settings import Settings
+
+_SAME = (
+    "image", "image_pull_policy", "image_pull_secrets", "cpu", "memory", "gpus", "service_account", "user_id",
+    "alerts_secret", "retries",
+)  # fmt: skip
+_OPTIONAL = ("tools_image", "cpu_limit", "gpu_model", "priority_class")
+
+
+def place_of(settings: Settings, repository: Path) -> dict[str, Any]:
+    """The fields of RunParameters that say where and how pods run.
+
+    Raises:
+        UsageError: the commit is to be mounted by git, from a repository that only this machine has.
+    """
+    from workflows.place import toleration
+
+    selector = [text.partition("=") for text in settings.node_selector]
+    place = {
+        **{name: getattr(settings, name) for name in _SAME},
+        **{name: getattr(settings, name) or None for name in _OPTIONAL},
+        "node_selector": tuple((key, value) for key, _, value in selector),
+        "tolerations": tuple(toleration(text) for text in settings.tolerations),
+        "ttl_s": max(1, round(settings.ttl)),
+    }
+    if settings.engine == "argo" and settings.code == "git":
+        place |= {"git_url": _git_url(settings, repository), "git_secret": settings.git_secret or None}
+    return place
+
+
+def _git_url(settings: Settings, repository: Path) -> str:
+    from foxrun import git
+
+    url = settings.git_url or git.remote_url(repository)
+    if not url or url.startswith(("/", ".", "file:")):
+        origin = f"origin is {url!r}" if url else "there is no origin"
+        raise UsageError(
+            f"code: git needs a repository that pods reach, and {origin}",
+            remedy="set git_url (--git-url), or build an image of the commit and leave code: image",
+        )
+    return url
