@@ -1,6 +1,6 @@
-"""The WorkflowTemplates of infra/, made of the very Workflows that foxrun submits, and the WorkflowEventBindings.
+"""The WorkflowTemplates of infra/, made of the very Workflows that foxrun submits.
 
-python -m infra.render            writes the folders workflow-templates of base and overlays/gpu, and components/webhooks
+python -m infra.render            writes infra/base/workflow-templates and infra/overlays/gpu/workflow-templates
 python -m infra.render --check    says which of them are not current; exit code 1 then
 """
 
@@ -28,12 +28,6 @@ _REQUIRED = ("sha", "tree", "image")
 _MEANINGS = {
     "sha": "Commit that runs, all 40 digits",
     "tree": "Tree of that commit: git rev-parse 'SHA^{tree}'; a run of another tree is incomparable",
-# An event tells the commit alone, so the image is a pattern, and the tree is unknown where the host does not say it.
-_OF_EVENTS = {"tree": "", "image": "foxrun:{sha}"}
-_MEANINGS_OF_EVENTS = {
-    "tree": "Tree of that commit, where it is known: a run of another tree is incomparable",
-    "image": "Image; {sha} becomes the commit: REGISTRY/foxrun:{sha}",
-}
     "image": "Image of that commit, by digest: REGISTRY/foxrun@sha256:...",
     "branch": "Branch, for people and filters",
     "data-key": "Key of the order-book file in the bucket: inputs/SHA256/NAME.dbn.zst",
@@ -44,6 +38,8 @@ _MEANINGS_OF_EVENTS = {
     "parameters": "The trainer's parameters, a JSON object of strings",
     "gate-steps": "Steps of each twin of the gate",
 }
+# Of a leg. The default fits on the smallest node; beside a GPU there is more than enough.
+_GPU_POD = {"cpu": "2", "memory": "8Gi"}
 _TITLES = {"train": "Gate, then one training run", "regression-pair": "Gate, the same run twice, comparison"}
 
 # A branch as workflows.names.label_value makes it a label, in the language of labelsFrom.
@@ -84,17 +80,20 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
     spec["workflowMetadata"] = {
         "labels": {"foxrun.dev/kind": kind},
         "labelsFrom": {
-            events.BRANCH: {"expression": events.label_of("workflow.parameters.branch")},
+            "foxrun.dev/branch": {"expression": " ".join(_BRANCH_LABEL.split())},
             **{f"foxrun.dev/{name}": {"expression": f"workflow.parameters.{name}"} for name in ("sha", "seed", "mode")},
         },
-        "annotations": shown,
+        "annotations": {
+            "workflows.argoproj.io/title": _TITLES[kind],
+            "workflows.argoproj.io/description": "On a file in the bucket." if data else "On a generated book.",
+        },
     }
     template = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "WorkflowTemplate",
         "metadata": {
             "name": f"{kind}-on-data" if data else kind,
-            "annotations": dict(shown),
+            "annotations": dict(spec["workflowMetadata"]["annotations"]),
         },
         "spec": spec,
     }
@@ -110,9 +109,7 @@ def files() -> Iterator[tuple[Path, str]]:
             for folder, gpus in ((HERE / "base", 0), (HERE / "overlays" / "gpu", 1)):
                 template = workflow_template(kind, data=data, gpus=gpus, **(_GPU_POD if gpus else {}))
                 path = folder / "workflow-templates" / f"{template['metadata']['name']}.yaml"
-                yield path, _MADE + to_yaml(template)
-    path = HERE / "components" / "webhooks" / "bindings.yaml"
-    yield path, _MADE + "---\n".join(to_yaml(binding) for binding in events.bindings())
+                yield path, "# Made by `python -m infra.render`.\n" + to_yaml(template)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -135,22 +132,18 @@ def _name_the_branch(spec: dict[str, Any]) -> None:
     for template in spec["templates"]:
         for variable in (template.get("container") or {}).get("env") or []:
             if variable["name"] == "FOXRUN_BRANCH":
-                # As escape_dollars: Kubernetes expands $(NAME) in the value of a variable.
-                variable["value"] = "{{=sprig.replace('$', '$$', workflow.parameters.branch)}}"
+                variable["value"] = "{{workflow.parameters.branch}}"
 
 
-def _arguments(arguments: dict[str, Any], *, data: bool, of_events: bool) -> dict[str, Any]:
+def _arguments(arguments: dict[str, Any], *, data: bool) -> dict[str, Any]:
     defaults = {p["name"]: p["value"] for p in arguments["parameters"]} | {"branch": ""}
     names = [name for name in _MEANINGS if name in defaults or (data and name == "data-key")]
     parameters = []
     for name in names:
-        parameter: dict[str, Any] = {"name": name, "description": meanings[name]}
-        if name in chosen:
-            parameter["value"] = chosen[name]
+        parameter: dict[str, Any] = {"name": name, "description": _MEANINGS[name]}
+        if name not in _REQUIRED and name in defaults:
+            parameter["value"] = defaults[name]
         if name == "mode":
-    chosen = {name: value for name, value in defaults.items() if name not in _REQUIRED}
-    chosen |= _OF_EVENTS if of_events else {}
-    meanings = _MEANINGS | (_MEANINGS_OF_EVENTS if of_events else {})
             parameter["enum"] = ["0", "1", "2", "3"]
         parameters.append(parameter)
     made: dict[str, Any] = {"parameters": parameters}
