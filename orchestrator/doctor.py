@@ -54,6 +54,8 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]
         lambda: _alerts(settings),
         lambda: _variables(environ, settings),
     ]
+    if settings.engine == "argo":
+        checks.append(lambda: _cluster(settings, environ))
     for check in checks:
         try:
             yield from check()
@@ -63,6 +65,12 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]
             yield Finding(
                 part=part, state=BROKEN, found=f"the check failed: {type(error).__name__}", remedy="report it"
             )
+
+
+def _cluster(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
+    from orchestrator.cluster_doctor import examine_cluster  # loads what only a cluster needs
+
+    return examine_cluster(settings, environ)
 
 
 def _python() -> Iterator[Finding]:

@@ -19,16 +19,19 @@ _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 def command(fmt: str | None) -> None:
     """Check that this machine can run foxrun; each trouble comes with its remedy.
 
+    With the argo engine the cluster too: API, Argo, permissions, bucket, nodes, image, clocks, argo-server.
     Exit code 6 when something is broken; warnings do not count.
 
     \b
     foxrun doctor
+    foxrun doctor --engine argo
     """
     from orchestrator.cli.output import print_json
     from orchestrator.doctor import BROKEN, examine
 
     found = []
-    for finding in examine(load_settings(Path.cwd(), os.environ), os.environ):
+    flags = click.get_current_context().find_root().params
+    for finding in examine(load_settings(Path.cwd(), os.environ, flags), os.environ):
         found.append(finding)
         if fmt is None:
             mark = click.style(f"{finding.state:8}", fg=_COLOURS[finding.state])

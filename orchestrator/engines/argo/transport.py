@@ -10,6 +10,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -98,6 +99,12 @@ class Transport:
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
+    def clock_ahead_s(self, path: str) -> float:
+        """Seconds that the server's clock is surely ahead of ours (behind: negative); answers say whole seconds."""
+        before = time.time()
+        response = self._open("GET", path, None, None, {}, READ_S, stream=False)
+        return ahead_s(str(response.headers.get("Date") or ""), before, time.time())
+
     def chunks(self, path: str, *, query: Mapping[str, str] | None = None) -> Iterator[bytes]:
         """The body of a GET in chunks. Raises Unavailable when it is cut."""
         response = self._open("GET", path, query, None, {}, READ_S, stream=True)
@@ -183,6 +190,15 @@ class Transport:
             ),
             access.host,
         )
+
+
+def ahead_s(date: str, before: float, after: float) -> float:
+    """What a Date header says of the clock behind it, when the request was sent and answered at these Unix times."""
+    try:
+        said = parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return 0.0
+    return max(0.0, said - after) or min(0.0, said + 1 - before)
 
 
 def segment(text: str) -> str:
