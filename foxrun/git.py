@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from foxrun.git_files import root_of, tree_of_files
 from foxrun.problems import ContractError
 
 TREE_RUN_VARIABLE = "FOXRUN_TREE_RUN"
@@ -27,6 +28,7 @@ _DROPPED = frozenset({
 })  # fmt: skip
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _DEADLINE_S = 600
+_OTHERS = "git refuses a repository of another user"
 
 
 class GitError(ContractError):
@@ -83,7 +85,7 @@ def _error(directory: Path | str, arguments: Sequence[str], done: subprocess.Com
         return GitError(what, file=str(directory), remedy="go to a working tree of it: git worktree add, or git clone")
     if "dubious ownership" in text:
         remedy = f"run: git config --global --add safe.directory {Path(directory).resolve()}"
-        return GitError("git refuses a repository of another user", file=str(directory), remedy=remedy)
+        return GitError(_OTHERS, file=str(directory), remedy=remedy)
     return GitError(f"git {arguments[0]} failed: {last}", file=str(directory), remedy="run it by hand to see more")
 
 
@@ -138,7 +140,7 @@ def branch(directory: Path | str) -> str:
 
 
 def commits_between(repo: Path | str, good: str, bad: str) -> list[str]:
-    """The commits after ``good`` up to ``bad``, oldest first, along first parents; empty when ``bad`` is not after it."""
+    """The commits after ``good`` up to ``bad``, oldest first, by first parents; none when ``bad`` is not after it."""
     commits = _git(repo, ["rev-list", "--first-parent", "--reverse", f"{resolve(repo, good)}..{resolve(repo, bad)}"])
     ancestor = _run(repo, ["merge-base", "--is-ancestor", resolve(repo, good), resolve(repo, bad)])
     return commits.split() if ancestor.returncode == 0 else []
@@ -164,16 +166,18 @@ def tree_hash(directory: Path | str, *, exclude: Iterable[Path] = ()) -> str:
     """The tree hash that a commit of the working tree around ``directory``, as it is now, would have.
 
     Counts uncommitted changes and files that are neither tracked nor ignored; never byte code, nor what is below
-    ``exclude``. The repository is not written to: index and new objects are temporary. Outside a repository: the
+    ``exclude``. The repository is not written to: index and new objects are temporary. A checkout that git cannot be
+    asked about (it is not installed, or refuses another user's) is hashed by git_files. Outside a repository: the
     variable FOXRUN_TREE_RUN, which images set, else an empty string.
     """
     try:
         top = top_level(directory)
-    except NotARepository:
-        return os.environ.get(TREE_RUN_VARIABLE, "")
-    except GitError:
-        if os.environ.get(TREE_RUN_VARIABLE):
-            return os.environ[TREE_RUN_VARIABLE]
+    except GitError as error:
+        root = root_of(directory)
+        if root is not None and (shutil.which("git") is None or _OTHERS in error.what):
+            return tree_of_files(root, exclude=exclude)
+        if isinstance(error, NotARepository) or os.environ.get(TREE_RUN_VARIABLE):
+            return os.environ.get(TREE_RUN_VARIABLE, "")
         raise
     places = _git(top, ["rev-parse", "--git-path", "index", "--git-path", "objects"]).splitlines()
     index, objects = (Path(top, place) for place in places)

@@ -88,7 +88,7 @@ def command(
     )
     request = GateRequest(
         trainer=trainer or command_of(settings.trainer),
-        out=out or _new_directory(settings),
+        out=out or new_directory(settings),
         seed=training.seed,
         mode=training.mode,
         steps=settings.gate_steps,
@@ -97,7 +97,7 @@ def command(
         timeout_s=settings.gate_timeout,
         hostilities=gate.hostilities(only),
     )
-    with _code(revision, settings) as (directory, variables), _listener(log) as listener:
+    with code(revision, settings) as (directory, variables), listener_of(log) as listener:
         verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory, explain=explain)
     gate.write_termination_log(verdict, os.environ)
     if out is None:  # a directory of our own: what belongs together lies together
@@ -124,7 +124,7 @@ def _pairs(text: str | None) -> tuple[str, ...]:
     )
 
 
-def _new_directory(settings: Settings) -> Path:
+def new_directory(settings: Settings) -> Path:
     """A place among the last checks, of which the newest stay: their runs can be compared again."""
     checks = home_directory(settings) / "checks"
     if checks.is_dir():
@@ -134,7 +134,7 @@ def _new_directory(settings: Settings) -> Path:
 
 
 @contextlib.contextmanager
-def _code(revision: str | None, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
+def code(revision: str | None, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
     """The directory to run in, and what the trainer is told of the code there."""
     if revision is None:
         yield Path.cwd(), {}
@@ -152,7 +152,7 @@ def _code(revision: str | None, settings: Settings) -> Iterator[tuple[Path, Mapp
 
 
 @contextlib.contextmanager
-def _listener(log: bool) -> Iterator[Any]:
+def listener_of(log: bool) -> Iterator[Any]:
     """Progress of both twins on stderr, or their lines."""
     from orchestrator.cli import live
     from orchestrator.following import NodeView

@@ -24,6 +24,9 @@ COMMANDS: dict[str, dict[str, str]] = {
         "check": "The gate alone, here: run the trainer twice, the second time hostile, and compare every bit.",
         "compare": "Compare two runs (directories) or two metric files, bit by bit.",
     },
+    "Guard": {
+        "golden": "Keep the bits of a configuration in the repository, and find the commit that changed them.",
+    },
     "Look": {
         "list": "List workflows, the newest first.",
         "get": "Show one workflow as a tree of its parts.",

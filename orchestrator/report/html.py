@@ -45,7 +45,13 @@ WORDS = {
     INCOMPARABLE: "Incomparable",
     INCOMPLETE: "Incomplete",
 }
-SUBJECTS = {"pair": "Regression pair", "gate": "Gate: twin run", "metrics": "Metric files", "train": "Training"}
+SUBJECTS = {
+    "pair": "Regression pair",
+    "gate": "Gate: twin run",
+    "metrics": "Metric files",
+    "train": "Training",
+    "golden": "Golden",
+}
 LEAVES_OPEN = 12  # the first leaves are the ones that matter: all after them inherit
 NAMES_OPEN = 12
 FIGURES = 16

@@ -36,17 +36,27 @@ def document() -> str:
     parts = [INTRODUCTION]
     for title, commands in COMMANDS.items():
         parts.append(f"## {title}\n")
-        parts += [_command(name) for name in commands]
+        for name in commands:
+            parts += _command(name)
     parts.append(_settings())
     return "\n".join(parts)
 
 
-def _command(name: str) -> str:
+def _command(name: str) -> list[str]:
     group = click.Context(cli, info_name="foxrun", help_option_names=["-h", "--help"])
     found = cli.get_command(group, name)
     assert found is not None
     context = click.Context(found, info_name=name, parent=group, terminal_width=100, max_content_width=100)
-    return f"### foxrun {name}\n\n```text\n{_plain(found.get_help(context))}\n```\n"
+    told = [_told(f"foxrun {name}", found, context)]
+    if isinstance(found, click.Group):
+        for word, inner in found.commands.items():
+            below = click.Context(inner, info_name=word, parent=context, terminal_width=100, max_content_width=100)
+            told.append(_told(f"foxrun {name} {word}", inner, below))
+    return told
+
+
+def _told(title: str, command: click.Command, context: click.Context) -> str:
+    return f"### {title}\n\n```text\n{_plain(command.get_help(context))}\n```\n"
 
 
 def _plain(text: str) -> str:

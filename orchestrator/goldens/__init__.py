@@ -1,0 +1,1 @@
+"""Goldens: the bits that a configuration gave, kept in the repository, so that a change of bits needs a reason."""
