@@ -147,8 +147,16 @@ def workflow_of(kind: str, parameters: RunParameters) -> dict[str, Any]:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
 
 
-def made(request: Request, settings: Settings, engine: Engine, *, directory: Path, store: bool) -> dict[str, Any]:
-    """The Workflow to send, under a name of its own; arguments as of ``parameters_of``.
+def made(
+    request: Request,
+    settings: Settings,
+    engine: Engine,
+    *,
+    directory: Path,
+    store: bool,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """The Workflow to send, under a name of its own; arguments as of ``parameters_of``. ``say`` hears what to know.
 
     An engine that has an equal one of that name attaches to it, and goes on with it where it was killed.
     """
@@ -171,6 +179,12 @@ def resubmit(engine: Engine, name: str) -> str:
 
 
 def leaves_out_changes(request: Request, directory: Path) -> bool:
+    if settings.engine == "argo":
+        from orchestrator.engines.argo import ArgoEngine
+        from orchestrator.pinning import pinned
+
+        assert isinstance(engine, ArgoEngine)
+        parameters = pinned(parameters, how=settings.image_digest, on_nodes=engine.image_digest, say=say)
     """Whether HEAD is run while files here differ from it, so that what a person has just written is not run."""
     from foxrun import git
 

@@ -220,7 +220,7 @@ def _code_input(p: RunParameters, revision: str) -> list[m.Artifact]:
     """The commit, cloned by Argo's executor; every file of it lies below CODE, and `.git` too."""
     if p.git_url is None:
         return []
-    git = m.GitArtifact(repo=p.git_url, revision=revision, disable_submodules=True)
+    git = m.GitArtifact(repo=p.git_url, revision=revision)
     if p.git_secret is not None and re.match(r"ssh://|[^/]+@", p.git_url):
         git.ssh_private_key_secret = m.SecretKeySelector(name=p.git_secret, key="ssh-privatekey")
     elif p.git_secret is not None:

@@ -69,9 +69,9 @@ def describe_run(function: F) -> F:
 @describe_code
 @options.training
 @describe_run
-@click.option("--deadline", type=Duration(), help="Stop following after this time; the workflow goes on.")
 @describe_pods
 @click.option(
+@click.option("--deadline", type=Duration(), help="Stop following after this time; the workflow goes on.")
     "--dry-run",
     is_flag=False,
     flag_value="client",
@@ -125,13 +125,15 @@ def command(
             return go_on(there, name, settings=settings, how=how, fmt=fmt)
     if dry_run == "server":
         cluster = options.cluster_of(settings)
-        return show(cluster.check(submission.made(request, settings, there, directory=Path.cwd(), store=False)))
+        return show(
+            cluster.check(submission.made(request, settings, there, directory=Path.cwd(), store=False, say=options.say))
+        )
     if dry_run == "client":
         parameters = submission.parameters_of(request, settings, there, directory=Path.cwd(), store=False)
         return show(submission.workflow_of(request.kind, parameters))
     if submission.leaves_out_changes(request, Path.cwd()):
         click.echo("note: HEAD is run, without the uncommitted changes here (--worktree runs them)", err=True)
-    workflow = submission.made(request, settings, there, directory=Path.cwd(), store=True)
+    workflow = submission.made(request, settings, there, directory=Path.cwd(), store=True, say=options.say)
     with live.coming_back(workflow["metadata"]["name"], there.get):
         return go_on(there, there.submit(workflow), settings=settings, how=how, fmt=fmt)
 

@@ -15,12 +15,14 @@ from orchestrator.engines.argo import resubmission
 from orchestrator.engines.argo.api import Api
 from orchestrator.engines.argo.argo_server import ArgoServerApi
 from orchestrator.engines.argo.artifacts import Artifacts, Store
+from orchestrator.engines.argo.kubernetes_api import KubernetesApi
 from orchestrator.engines.argo.nodes import is_completed, name_of, phase_of, uid_of
 from orchestrator.engines.argo.placement import Waiting
 from orchestrator.engines.argo.transport import Conflict, NotFound
 from orchestrator.engines.argo.watch import PAGE, Seen, not_found, watch, watch_many, whole
 from orchestrator.engines.base import LogLine, Workflow
 from orchestrator.errors import InfrastructureError, UsageError, WorkflowExists
+from orchestrator.images import Reference, digest_on
 
 DEADLINE_S = 172_800.0
 GRACE_S = 600.0
@@ -237,6 +239,15 @@ class ArgoEngine:
     def address(self, name: str, node: str, artifact: str) -> str:
         """Where an output artifact lies, as `foxrun compare` takes it; nothing is fetched."""
         return self.artifacts.address(self.get(name), node, artifact)
+
+    def image_digest(self, reference: Reference) -> str:
+        """The digest under which the nodes hold an image; "" where none says one, or we may not see nodes."""
+        if not isinstance(self.api, KubernetesApi):
+            return ""
+        try:
+            return digest_on(self.api.nodes(), reference)
+        except InfrastructureError:
+            return ""
 
     def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """Set labels on the workflow. Raises UsageError through argo-server, which has no such call."""
