@@ -70,8 +70,8 @@ def describe_run(function: F) -> F:
 @options.training
 @describe_run
 @describe_pods
-@click.option(
 @click.option("--deadline", type=Duration(), help="Stop following after this time; the workflow goes on.")
+@click.option(
     "--dry-run",
     is_flag=False,
     flag_value="client",
