@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hera.workflows import models as m
 
-from workflows import pods, templates
+from workflows import metrics, pods, templates
 from workflows.names import label_value, name_prefix, workflow_name
 from workflows.parameters import WORKTREE, RunParameters
 
@@ -30,6 +30,7 @@ def assemble(
         inputs=m.Inputs(artifacts=[m.Artifact(name="data")]) if p.data_key else None,
         dag=m.DAGTemplate(tasks=list(tasks), fail_fast=False),
     )
+    metrics.of_templates(containers, kind)
     return m.Workflow(
         api_version="argoproj.io/v1alpha1",
         kind="Workflow",
@@ -41,6 +42,7 @@ def assemble(
             archive_logs=True,
             pod_gc=m.PodGC(strategy="OnPodSuccess", delete_delay_duration="60s"),
             security_context=pods.pod_security(p),
+            metrics=metrics.of_workflow(kind),
             image_pull_secrets=[m.LocalObjectReference(name=name) for name in p.image_pull_secrets] or None,
             node_selector=dict(p.node_selector) or None,
             pod_priority_class_name=p.priority_class,
