@@ -1,6 +1,6 @@
-"""The WorkflowTemplates of infra/, made of the very Workflows that foxrun submits.
+"""The WorkflowTemplates of infra/, made of the very Workflows that foxrun submits, and the WorkflowEventBindings.
 
-python -m infra.render            writes infra/base/workflow-templates and infra/overlays/gpu/workflow-templates
+python -m infra.render            writes what is made: base and overlays/gpu/workflow-templates, components/webhooks
 python -m infra.render --check    says which of them are not current; exit code 1 then
 """
 
@@ -14,17 +14,26 @@ from typing import Any
 
 from hera.workflows.models import Workflow
 
+from infra import events
+from workflows.ci_gate import ENVIRONMENTS, EVAL_STEPS, STEPS, ci_gate
 from workflows.parameters import RunParameters, Toleration
 from workflows.regression_pair import regression_pair
 from workflows.render import to_dict, to_yaml
 from workflows.train import train
 
 HERE = Path(__file__).resolve().parent
-_KINDS = {"train": train, "regression-pair": regression_pair}
+_MADE = "# Made by `python -m infra.render`.\n"
+_KINDS = {"train": train, "regression-pair": regression_pair, "ci-gate": ci_gate}
 # Stands for a commit while rendering; nothing of it may be left in a template.
 _NOBODY = "0" * 40
 # In the order in which a form shows them. Those without a default have to be given.
 _REQUIRED = ("sha", "tree", "image")
+# An event tells the commit alone, so the image is a pattern, and the tree is unknown where the host does not say it.
+_OF_EVENTS = {"tree": "", "image": "foxrun:{sha}"}
+_MEANINGS_OF_EVENTS = {
+    "tree": "Tree of that commit, where it is known: a run of another tree is incomparable",
+    "image": "Image; {sha} becomes the commit: REGISTRY/foxrun:{sha}",
+}
 _MEANINGS = {
     "sha": "Commit that runs, all 40 digits",
     "tree": "Tree of that commit: git rev-parse 'SHA^{tree}'; a run of another tree is incomparable",
@@ -40,23 +49,18 @@ _MEANINGS = {
 }
 # Of a leg. The default fits on the smallest node; beside a GPU there is more than enough.
 _GPU_POD = {"cpu": "2", "memory": "8Gi"}
-_TITLES = {"train": "Gate, then one training run", "regression-pair": "Gate, the same run twice, comparison"}
-
-# A branch as workflows.names.label_value makes it a label, in the language of labelsFrom.
-_BRANCH_LABEL = r"""
-workflow.parameters.branch matches "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$"
-? workflow.parameters.branch
-: sprig.trimPrefix("-", sprig.regexReplaceAll("[-_.]+$", sprig.trunc(52, sprig.regexReplaceAll("^[-_.]+",
-  sprig.regexReplaceAll("[^A-Za-z0-9_.-]+", workflow.parameters.branch, "-"), "")), "")
-  + "-" + sprig.trunc(10, sprig.sha256sum(workflow.parameters.branch)))
-"""
+_TITLES = {
+    "train": "Gate, then one training run",
+    "regression-pair": "Gate, the same run twice, comparison",
+    "ci-gate": "The mid-smoke twice, comparison",
+}
 
 
 def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", memory: str = "1Gi") -> dict[str, Any]:
     """A WorkflowTemplate: what `kind` is with commit, image, seed and the rest left to whoever submits it.
 
     Args:
-        kind: train or regression-pair.
+        kind: train, regression-pair or ci-gate.
         data: whether it runs on a file in the bucket; without, on a generated book.
         gpus: of each training pod.
         cpu, memory: of a leg, as Kubernetes writes them; the gate gets twice as much.
@@ -64,8 +68,9 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
     p = RunParameters(
         sha=_NOBODY,
         tree=_NOBODY,
-        steps=200,
-        eval_steps=50,
+        steps=STEPS if kind == "ci-gate" else 200,
+        eval_steps=EVAL_STEPS if kind == "ci-gate" else 50,
+        parameters=(("envs", str(ENVIRONMENTS)),) if kind == "ci-gate" else (),
         data_key="data" if data else None,
         data_name="book.mbp-10.dbn" if data else None,
         gpus=gpus,
@@ -76,24 +81,27 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
     made: Workflow = _KINDS[kind](p)
     spec = to_dict(made)["spec"]
     _name_the_branch(spec)
-    spec["arguments"] = _arguments(spec["arguments"], data=data)
+    spec["arguments"] = _arguments(spec["arguments"], data=data, of_events=kind == "ci-gate")
+    shown = {
+        "workflows.argoproj.io/title": _TITLES[kind],
+        "workflows.argoproj.io/description": "On a file in the bucket." if data else "On a generated book.",
+    }
     spec["workflowMetadata"] = {
         "labels": {"foxrun.dev/kind": kind},
         "labelsFrom": {
-            "foxrun.dev/branch": {"expression": " ".join(_BRANCH_LABEL.split())},
+            events.BRANCH: {"expression": events.label_of("workflow.parameters.branch")},
             **{f"foxrun.dev/{name}": {"expression": f"workflow.parameters.{name}"} for name in ("sha", "seed", "mode")},
         },
-        "annotations": {
-            "workflows.argoproj.io/title": _TITLES[kind],
-            "workflows.argoproj.io/description": "On a file in the bucket." if data else "On a generated book.",
-        },
+        "annotations": shown,
     }
+    if kind == "ci-gate":
+        events.prepare(spec)
     template = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "WorkflowTemplate",
         "metadata": {
             "name": f"{kind}-on-data" if data else kind,
-            "annotations": dict(spec["workflowMetadata"]["annotations"]),
+            "annotations": dict(shown),
         },
         "spec": spec,
     }
@@ -109,7 +117,9 @@ def files() -> Iterator[tuple[Path, str]]:
             for folder, gpus in ((HERE / "base", 0), (HERE / "overlays" / "gpu", 1)):
                 template = workflow_template(kind, data=data, gpus=gpus, **(_GPU_POD if gpus else {}))
                 path = folder / "workflow-templates" / f"{template['metadata']['name']}.yaml"
-                yield path, "# Made by `python -m infra.render`.\n" + to_yaml(template)
+                yield path, _MADE + to_yaml(template)
+    path = HERE / "components" / "webhooks" / "bindings.yaml"
+    yield path, _MADE + "---\n".join(to_yaml(binding) for binding in events.bindings())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -132,17 +142,21 @@ def _name_the_branch(spec: dict[str, Any]) -> None:
     for template in spec["templates"]:
         for variable in (template.get("container") or {}).get("env") or []:
             if variable["name"] == "FOXRUN_BRANCH":
-                variable["value"] = "{{workflow.parameters.branch}}"
+                # As escape_dollars: Kubernetes expands $(NAME) in the value of a variable.
+                variable["value"] = "{{=sprig.replace('$', '$$', workflow.parameters.branch)}}"
 
 
-def _arguments(arguments: dict[str, Any], *, data: bool) -> dict[str, Any]:
+def _arguments(arguments: dict[str, Any], *, data: bool, of_events: bool) -> dict[str, Any]:
     defaults = {p["name"]: p["value"] for p in arguments["parameters"]} | {"branch": ""}
+    chosen = {name: value for name, value in defaults.items() if name not in _REQUIRED}
+    chosen |= _OF_EVENTS if of_events else {}
+    meanings = _MEANINGS | (_MEANINGS_OF_EVENTS if of_events else {})
     names = [name for name in _MEANINGS if name in defaults or (data and name == "data-key")]
     parameters = []
     for name in names:
-        parameter: dict[str, Any] = {"name": name, "description": _MEANINGS[name]}
-        if name not in _REQUIRED and name in defaults:
-            parameter["value"] = defaults[name]
+        parameter: dict[str, Any] = {"name": name, "description": meanings[name]}
+        if name in chosen:
+            parameter["value"] = chosen[name]
         if name == "mode":
             parameter["enum"] = ["0", "1", "2", "3"]
         parameters.append(parameter)

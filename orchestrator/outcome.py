@@ -66,7 +66,7 @@ def _proves_nothing(workflow: Mapping[str, Any], written: Mapping[str, Verdict])
 
     A failing exit handler alone makes Argo call a workflow Failed that has succeeded.
     """
-    if _kind(workflow) == "regression-pair" and "compare" not in written:
+    if _kind(workflow) in ("regression-pair", "ci-gate") and "compare" not in written:
         return True
     handler_failed = any(on_exit(node) and node.get("phase") in FAILED for node in _nodes(workflow).values())
     return _status(workflow).get("phase") != "Succeeded" and not handler_failed

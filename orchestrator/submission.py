@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
     from workflows.parameters import RunParameters
 
-KINDS = ("train", "regression-pair")
+KINDS = ("train", "regression-pair", "ci-gate")
 REPOSITORY = "foxrun.dev/repository"
 
 
@@ -88,14 +88,23 @@ def parameters_of(
     Raises:
         UsageError: what cannot be, and what to do.
     """
+    from orchestrator import light_hera
+
+    light_hera.load()
+    from workflows.ci_gate import ENVIRONMENTS
     from workflows.parameters import InvalidParameter, RunParameters
 
     training = training_of(
-        settings,
+        _smoke(settings) if request.kind == "ci-gate" else settings,
         parameters=request.parameters,
         parameter_file=request.parameter_file,
         **{name: getattr(request, name) for name in OPTIONS},
     )
+    trainer = command_of(settings.trainer if request.trainer is None else request.trainer)
+    parameters = training.parameters
+    if request.kind == "ci-gate" and trainer == RunParameters.trainer:
+        # Said, though it is our trainer's default: the gate of a year ago must be the gate of today.
+        parameters = {"envs": str(ENVIRONMENTS), **parameters}
     if request.kind != "regression-pair":
         for name in ("against", "tolerance", "rtol"):
             if getattr(request, name) is not None:
@@ -114,9 +123,9 @@ def parameters_of(
             mode=training.mode,
             steps=training.steps,
             eval_steps=training.eval_steps,
-            parameters=tuple(sorted(training.parameters.items())),
+            parameters=tuple(sorted(parameters.items())),
             **_input(training.data, engine, store=store),
-            trainer=command_of(settings.trainer if request.trainer is None else request.trainer),
+            trainer=trainer,
             gate=request.gate,
             gate_steps=request.gate_steps or settings.gate_steps,
             tolerance=tolerance,
@@ -131,18 +140,27 @@ def parameters_of(
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
 
 
+def _smoke(settings: Settings) -> Settings:
+    """The settings with the mid-smoke's lengths and mode where nobody has set any."""
+    from workflows.ci_gate import EVAL_STEPS, MODE, STEPS
+
+    smoke: dict[str, Any] = {"steps": STEPS, "eval_steps": EVAL_STEPS, "mode": MODE}
+    return dataclasses.replace(settings, **{k: v for k, v in smoke.items() if k not in settings.sources})
+
+
 def workflow_of(kind: str, parameters: RunParameters) -> dict[str, Any]:
     """The Workflow as a plain dict, in Argo's shape."""
     from orchestrator import light_hera
 
     light_hera.load()
+    from workflows.ci_gate import ci_gate
     from workflows.parameters import InvalidParameter
     from workflows.regression_pair import regression_pair
     from workflows.render import to_dict
     from workflows.train import train
 
     try:
-        return to_dict({"train": train, "regression-pair": regression_pair}[kind](parameters))
+        return to_dict({"train": train, "regression-pair": regression_pair, "ci-gate": ci_gate}[kind](parameters))
     except InvalidParameter as error:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
 
@@ -161,6 +179,12 @@ def made(
     An engine that has an equal one of that name attaches to it, and goes on with it where it was killed.
     """
     parameters = parameters_of(request, settings, engine, directory=directory, store=store)
+    if settings.engine == "argo":
+        from orchestrator.engines.argo import ArgoEngine
+        from orchestrator.pinning import pinned
+
+        assert isinstance(engine, ArgoEngine)
+        parameters = pinned(parameters, how=settings.image_digest, on_nodes=engine.image_digest, say=say)
     if parameters.name is None:
         # Letters and digits that are not mistaken for each other, as Kubernetes' own random suffixes.
         suffix = "".join(secrets.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))
@@ -179,12 +203,6 @@ def resubmit(engine: Engine, name: str) -> str:
 
 
 def leaves_out_changes(request: Request, directory: Path) -> bool:
-    if settings.engine == "argo":
-        from orchestrator.engines.argo import ArgoEngine
-        from orchestrator.pinning import pinned
-
-        assert isinstance(engine, ArgoEngine)
-        parameters = pinned(parameters, how=settings.image_digest, on_nodes=engine.image_digest, say=say)
     """Whether HEAD is run while files here differ from it, so that what a person has just written is not run."""
     from foxrun import git
 

@@ -19,7 +19,7 @@ def regression_pair(p: RunParameters) -> m.Workflow:
     tasks = [
         assembly.leg_task(p, name="leg-a", leg="a"),
         assembly.leg_task(p, name="leg-b", leg="b", other_commit=p.against is not None),
-        _compare_task(),
+        compare_task(),
     ]
     containers = [templates.leg(p), templates.compare(p)]
     if p.gate:
@@ -39,7 +39,8 @@ def regression_pair(p: RunParameters) -> m.Workflow:
     )
 
 
-def _compare_task() -> m.DAGTask:
+def compare_task() -> m.DAGTask:
+    """The task that compares what leg-a and leg-b left, whatever they did."""
     return m.DAGTask(
         name="compare",
         template="compare",

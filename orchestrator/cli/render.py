@@ -13,7 +13,7 @@ from orchestrator.cli.submit import describe_code, describe_run, request_of
 
 
 @click.command("render")
-@click.argument("kind", type=click.Choice(["train", "regression-pair"]))
+@click.argument("kind", type=click.Choice(["train", "regression-pair", "ci-gate"]))
 @describe_code
 @options.training
 @describe_run
@@ -32,7 +32,7 @@ def command(kind: str, fmt: str, **flags: Any) -> None:
     from orchestrator.cli.output import print_json, print_yaml
 
     settings = options.current(**of_pods(flags))
-    request = request_of({**flags, "regression_pair": kind == "regression-pair"})
+    request = request_of({**flags, "regression_pair": kind == "regression-pair", "ci_gate": kind == "ci-gate"})
     engine = options.engine_of(settings)
     parameters = submission.parameters_of(request, settings, engine, directory=Path.cwd(), store=False)
     workflow = submission.workflow_of(kind, parameters)

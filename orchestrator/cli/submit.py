@@ -66,6 +66,7 @@ def describe_run(function: F) -> F:
 
 @click.command("submit")
 @click.option("--regression-pair", is_flag=True, help="Run it twice, side by side, and compare every bit.")
+@click.option("--ci-gate", is_flag=True, help="The mid-smoke twice (2000 + 500 steps unless set), compared: for CI.")
 @describe_code
 @options.training
 @describe_run
@@ -165,8 +166,10 @@ def request_of(flags: dict[str, Any]) -> Any:
 
     if flags["worktree"] and flags["revision"] is not None:
         raise click.UsageError("--worktree runs the files as they are and --sha a commit: give one of them")
+    if flags["ci_gate"] and flags["regression_pair"]:
+        raise click.UsageError("--ci-gate and --regression-pair are two kinds of workflow: give one of them")
     return Request(
-        kind="regression-pair" if flags["regression_pair"] else "train",
+        kind="ci-gate" if flags["ci_gate"] else "regression-pair" if flags["regression_pair"] else "train",
         revision=flags["revision"] or "HEAD",
         gate=not flags["no_gate"],
         timeout_s=flags["timeout"],

@@ -52,7 +52,7 @@ def copy_for(namespace: str, target: Path, *, cpu: str = "600m", memory: str = "
     assert "endpoint: s3.amazonaws.com\n" in text
     text = text.replace("endpoint: s3.amazonaws.com\n", f"endpoint: {server}\n      insecure: true\n")
     repository.write_text(text.replace("bucket: foxrun\n", f"bucket: {os.environ.get('FOXRUN_S3_BUCKET')}\n"))
-    for kind in ("train", "regression-pair"):
+    for kind in ("train", "regression-pair", "ci-gate"):
         for data in (False, True):
             template = workflow_template(kind, data=data, gpus=0, cpu=cpu, memory=memory)
             file = target / "base" / "workflow-templates" / f"{template['metadata']['name']}.yaml"
@@ -61,14 +61,22 @@ def copy_for(namespace: str, target: Path, *, cpu: str = "600m", memory: str = "
 
 
 @contextmanager
-def namespace(scratch: Path, overlay: str = "existing-argo", change: Change | None = None) -> Iterator[str]:
+def namespace(
+    scratch: Path, overlay: str = "existing-argo", change: Change | None = None, components: tuple[str, ...] = ()
+) -> Iterator[str]:
     """A namespace in which an overlay is applied, less its Deployments and what is not in it; gone afterwards.
 
-    ``change`` may alter each object on the way, in place.
+    ``change`` may alter each object on the way, in place; ``components`` are added to the overlay.
     """
     config.load_kube_config()
     name = f"foxrun-test-{uuid.uuid4().hex[:8]}"
-    made = kustomize(copy_for(name, scratch / "infra") / "overlays" / overlay)
+    folder = copy_for(name, scratch / "infra") / "overlays" / overlay
+    if components:
+        file = folder / "kustomization.yaml"
+        made_of = yaml.safe_load(file.read_text("utf-8"))
+        made_of.setdefault("components", []).extend(f"../../components/{component}" for component in components)
+        file.write_text(yaml.safe_dump(made_of), encoding="utf-8")
+    made = kustomize(folder)
     objects = [o for o in made if o["kind"] not in ("Deployment", "ClusterRole", "ClusterRoleBinding")]
     for thing in objects if change else ():
         change(thing)

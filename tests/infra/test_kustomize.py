@@ -22,7 +22,7 @@ def test_what_an_overlay_is_made_of(overlay: str) -> None:
         "foxrun", "foxrun-submitter", "foxrun-viewer", *(("argo", "argo-server") if overlay == "bare" else ()),
     }  # fmt: skip
     assert {name for kind, name in names if kind == "WorkflowTemplate"} == {
-        "train", "train-on-data", "regression-pair", "regression-pair-on-data",
+        "train", "train-on-data", "regression-pair", "regression-pair-on-data", "ci-gate", "ci-gate-on-data",
     }  # fmt: skip
     assert not [name for kind, name in names if kind == "Secret"], (
         "secrets are made by hand, and never lie in a manifest"
@@ -79,7 +79,7 @@ def test_the_api_server_accepts_it(namespace: str, overlay: str, tmp_path: Path)
 @pytest.mark.parametrize("folder", ["base", "overlays/gpu"])
 def test_argo_finds_nothing_to_say_about_the_templates(folder: str) -> None:
     files = sorted((INFRA / folder / "workflow-templates").glob("*.yaml"))
-    assert len(files) == 4
+    assert len(files) == 6
     command = ["argo", "lint", "--offline", "--strict", "--no-color", *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "✔ no linting errors found!"), done.stdout + done.stderr

@@ -20,9 +20,9 @@ def test_the_check_sees_a_file_that_is_not_current(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(render, "HERE", tmp_path / "infra")
-    for folder in ("base", "overlays/gpu"):
-        (tmp_path / "infra" / folder / "workflow-templates").mkdir(parents=True)
-    assert (render.main([]), len(capsys.readouterr().out.splitlines())) == (0, 8)
+    for folder in ("base/workflow-templates", "overlays/gpu/workflow-templates", "components/webhooks"):
+        (tmp_path / "infra" / folder).mkdir(parents=True)
+    assert (render.main([]), len(capsys.readouterr().out.splitlines())) == (0, 13)
     file = tmp_path / "infra" / "base" / "workflow-templates" / "train.yaml"
     file.write_text(file.read_text().replace("'42'", "'43'"))
     assert render.main(["--check"]) == 1
@@ -48,6 +48,14 @@ def test_what_has_no_default_has_to_be_given() -> None:
             assert required == ["sha", "tree", "image", *(["data-key"] if data else [])]
 
 
+def test_an_event_has_to_give_the_commit_alone() -> None:
+    parameters = render.workflow_template("ci-gate", data=False, gpus=0)["spec"]["arguments"]["parameters"]
+    assert {p["name"]: p.get("value") for p in parameters} == {
+        "sha": None, "tree": "", "image": "foxrun:{sha}", "branch": "", "seed": "42", "mode": "1", "steps": "2000",
+        "eval-steps": "500", "parameters": '{"envs":"128"}',
+    }  # fmt: skip
+
+
 def test_a_gpu_is_asked_for_by_the_pods_that_train() -> None:
     spec = render.workflow_template("regression-pair", data=False, gpus=1)["spec"]
     limits = {t["name"]: t["container"]["resources"]["limits"] for t in spec["templates"] if "container" in t}
@@ -58,13 +66,16 @@ def test_a_gpu_is_asked_for_by_the_pods_that_train() -> None:
 
 
 def test_files_are_yaml_with_a_kind() -> None:
-    for path, text in render.files():
+    *templates, (path, bindings) = render.files()
+    for file, text in templates:
         template = yaml.safe_load(text)
-        assert (template["kind"], template["metadata"]["name"]) == ("WorkflowTemplate", path.stem)
+        assert (template["kind"], template["metadata"]["name"]) == ("WorkflowTemplate", file.stem)
+    assert path.name == "bindings.yaml"
+    assert {binding["kind"] for binding in yaml.safe_load_all(bindings)} == {"WorkflowEventBinding"}
 
 
 def _take_branch_from_parameter(templates: list[dict[str, Any]]) -> None:
     for template in templates:
         for variable in (template.get("container") or {}).get("env") or []:
             if variable["name"] == "FOXRUN_BRANCH":
-                variable["value"] = "{{workflow.parameters.branch}}"
+                variable["value"] = "{{=sprig.replace('$', '$$', workflow.parameters.branch)}}"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from workflows.ci_gate import EVAL_STEPS, STEPS, ci_gate
 from workflows.parameters import RunParameters, Toleration
 from workflows.regression_pair import regression_pair
 from workflows.train import train
@@ -52,6 +53,7 @@ ALL = RunParameters(
 
 
 WITHOUT_GATE = replace(SYNTHETIC, gate=False)
+SMOKE = replace(SYNTHETIC, steps=STEPS, eval_steps=EVAL_STEPS, parameters=(("envs", "128"),))
 
 GOLDEN = {
     "train": lambda: train(SYNTHETIC),
@@ -59,4 +61,5 @@ GOLDEN = {
     "regression-pair": lambda: regression_pair(SYNTHETIC),
     "regression-pair-without-gate": lambda: regression_pair(WITHOUT_GATE),
     "regression-pair-data-against-gpu": lambda: regression_pair(ALL),
+    "ci-gate": lambda: ci_gate(SMOKE),
 }

@@ -1,0 +1,133 @@
+"""Webhook deliveries of both hosts, sent to a real argo-server: what each is answered, and exactly what it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import urllib.parse
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.events import deliveries, payloads
+from tests.events.deliveries import GITHUB, LONG, Delivery, Started
+from workflows.names import label_value
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(not os.environ.get("KUBECONFIG"), reason="no cluster: KUBECONFIG is not set"),
+    pytest.mark.skipif(not os.environ.get("ARGO_SERVER"), reason="no argo-server: ARGO_SERVER is not set"),
+    pytest.mark.skipif(os.environ.get("ARGO_SECURE") != "false", reason="ARGO_SERVER is asked over plain HTTP alone"),
+    pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on PATH"),
+]
+if TYPE_CHECKING:
+    from tests.events.server import Endpoint
+if os.environ.get("KUBECONFIG"):
+    from tests.events.server import name_of
+
+DEADLINE_S = 90
+
+
+def test_what_each_delivery_starts(endpoint: Endpoint) -> None:
+    sent = list(deliveries.table())
+    assert len(sent) >= 20
+    wanted, got, expected = [], [], {}
+    before: set[str] = set()
+    for delivery in sent:
+        started = delivery.starts
+        names = [_name(delivery, started)] if started else []
+        wanted.append((delivery.host, delivery.event, delivery.what, delivery.answer, names))
+        status, _ = endpoint.send(delivery)
+        now = set(endpoint.workflows())
+        got.append((delivery.host, delivery.event, delivery.what, status, sorted(now - before)))
+        before = now
+        expected |= dict.fromkeys(names, started)
+    assert got == wanted
+    labelled = _once_labelled(endpoint, len(expected))
+    assert {name: _shown(workflow) for name, workflow in labelled.items()} == {
+        name: _expected(started, name) for name, started in expected.items() if started
+    }
+
+
+def test_why_nothing_was_started(endpoint: Endpoint) -> None:
+    push = payloads.github_push("refs/heads/ml-alpha-why", payloads.sha_of("why"))
+    good = Delivery(host=GITHUB, event="push", what="", payload=push, starts=None)
+    assert endpoint.send(good)[0] == 200
+    status, answer = endpoint.send(good)
+    name = name_of(payloads.GITHUB_URL, "ml-alpha-why", payloads.sha_of("why"))
+    assert status == 500
+    assert f'failed to create workflow: workflows.argoproj.io "{name}" already exists' in answer["message"]
+    for secret in (deliveries.WRONG, deliveries.MISSING):
+        status, answer = endpoint.send(Delivery(**{**vars(good), "secret": secret}))
+        assert (status, answer["message"].partition(".")[0]) == (401, "token not valid")
+
+
+def test_a_form_is_refused(endpoint: Endpoint) -> None:
+    """What GitHub sends unless the webhook's content type is set to application/json."""
+    push = payloads.github_push("refs/heads/ml-alpha-form", payloads.sha_of("form"))
+    delivery = Delivery(host=GITHUB, event="push", what="", payload=push, starts=None)
+    body = urllib.parse.urlencode({"payload": json.dumps(push)}).encode()
+    headers = {"Content-Type": "application/x-www-form-urlencoded", **endpoint.headers(delivery, body)}
+    before = set(endpoint.workflows())
+    assert endpoint.post(body, headers)[0] in (400, 401)
+    assert set(endpoint.workflows()) == before
+
+
+def test_a_name_is_legal_and_its_own_for_any_text() -> None:
+    branches = ["ml-alpha-x", LONG, LONG[:-1] + "y", "ml-alpha-{{a}}", "ml-alpha-größe", "ml-alpha-\n"]
+    names = {name_of(payloads.GITHUB_URL, branch, "a" * 40) for branch in branches}
+    assert len(names) == len(branches)
+    assert {len(name) for name in names} == {32}
+
+
+def _name(delivery: Delivery, started: Started) -> str:
+    url = payloads.GITHUB_URL if delivery.host == GITHUB else payloads.GITLAB_URL
+    return name_of(url, started.branch, started.sha)
+
+
+def _once_labelled(endpoint: Endpoint, count: int) -> dict[str, dict[str, Any]]:
+    """The workflows, once the controller has added what the template says: then nothing changes any more."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        workflows = endpoint.workflows()
+        if sum("foxrun.dev/seed" in w["metadata"]["labels"] for w in workflows.values()) == count:
+            return workflows
+        assert time.monotonic() < deadline, "the controller has not labelled them"
+        time.sleep(0.5)
+
+
+def _shown(workflow: dict[str, Any]) -> dict[str, Any]:
+    metadata, spec = workflow["metadata"], workflow["spec"]
+    ours = ("foxrun.dev/", "workflows.argoproj.io/title", "workflows.argoproj.io/description")
+    return {
+        "binding": metadata["labels"]["workflows.argoproj.io/workflow-event-binding"],
+        "labels": {k: v for k, v in metadata["labels"].items() if k.startswith("foxrun.dev/")},
+        "annotations": {k: v for k, v in metadata["annotations"].items() if k.startswith(ours)},
+        "template": spec["workflowTemplateRef"],
+        "arguments": {p["name"]: p["value"] for p in spec["arguments"]["parameters"]},
+    }
+
+
+def _expected(started: Started, name: str) -> dict[str, Any]:
+    label, event = label_value(started.branch), started.event.replace("-", " ")
+    origin = payloads.GITHUB_URL if "github" in started.binding else payloads.GITLAB_URL
+    return {
+        "binding": started.binding,
+        "labels": {
+            "foxrun.dev/kind": "ci-gate", "foxrun.dev/sha": started.sha, "foxrun.dev/branch": label,
+            "foxrun.dev/event": started.event, "foxrun.dev/seed": "42", "foxrun.dev/mode": "1",
+        },
+        "annotations": {
+            "foxrun.dev/sha": started.sha, "foxrun.dev/branch": started.branch, "foxrun.dev/origin": origin,
+            "foxrun.dev/author": started.author[:300], "foxrun.dev/message": started.message[:1000],
+            "workflows.argoproj.io/title": f"CI gate of {started.sha[:7]} on {label}",
+            "workflows.argoproj.io/description": f"Started by a {event}; commit {started.sha}",
+        },
+        "template": {"name": "ci-gate"},
+        "arguments": {
+            "sha": started.sha, "branch": started.argument or started.branch,
+            **({"tree": started.tree} if started.tree else {}),
+        },
+    }  # fmt: skip
