@@ -104,6 +104,14 @@ def _urls(value: Any) -> tuple[str, ...]:
     return tuple(item.strip() for item in items)
 
 
+def _pathspecs(value: Any) -> tuple[str, ...]:
+    """A list, as paths may hold blanks and commas; or a text parted by blanks."""
+    items = value.split() if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not all(isinstance(i, str) and i and i.isprintable() for i in items):
+        raise ValueError("they are a list of pathspecs, or parted by spaces")
+    return tuple(items)
+
+
 def _several(one: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
     """A list, a mapping of keys to values, or a text parted by commas or spaces."""
 
@@ -162,4 +170,5 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "tolerations": _several(parse_toleration),
     "labels": _several(parse_label),
     "names": _several(_name),
+    "pathspecs": _pathspecs,
 }

@@ -22,9 +22,26 @@ FILE_NAME = "foxrun.yaml"
 NOT_SETTINGS = frozenset(
     f"FOXRUN_{name}"
     for name in (
-        *("LEG", "SHA", "TREE", "TREE_RUN", "BRANCH", "POISON", "TERMINATION_LOG", "POD", "DEBUG", "REGENERATE"),
+        *(
+            "LEG",
+            "SHA",
+            "TREE",
+            "TREE_RUN",
+            "BRANCH",
+            "POISON",
+            "TERMINATION_LOG",
+            "POD",
+            "DEBUG",
+            "REGENERATE",
+            "HOOK",
+        ),
         *("S3_POD_ENDPOINT", "METRICS_URL"),
     )
+)
+
+HOOK_PATHS = (
+    *("*.py", "*.pyx", "*.cu", "*.cuh", "*.c", "*.cc", "*.cpp", "*.h", "*.hpp", "*.toml", "*.lock"),
+    *("*requirements*.txt", "*constraints*.txt", ":(exclude)docs", ":(exclude)tests"),
 )
 
 
@@ -61,6 +78,16 @@ class Settings:
     tolerance: str = _setting(
         "", kind="text", unit="path", why="tolerance file of a pair; none, since bits are the bar"
     )
+    hook_paths: tuple[str, ...] = _setting(
+        HOOK_PATHS, kind="pathspecs", unit="pathspecs", why="staged files that can change bits, as of `git diff --`"
+    )
+    hook_check: str = _setting(
+        "",
+        kind="text",
+        unit="options",
+        why="of the hook's `foxrun check`, such as -p envs=16 --steps 20; empty: all as set",
+    )
+    hook_timeout: float = _setting(300.0, kind="duration", unit="s", why="a commit waits for it")
     goldens: str = _setting("goldens", kind="text", unit="path", why="from the repository's root on: reviewed with it")
     alerts: tuple[str, ...] = _setting(
         (),

@@ -25,6 +25,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "compare": "Compare two runs (directories) or two metric files, bit by bit.",
     },
     "Guard": {
+        "hook": "Refuse commits that break determinism: a git hook that runs the gate on what is staged.",
         "golden": "Keep the bits of a configuration in the repository, and find the commit that changed them.",
     },
     "Look": {
