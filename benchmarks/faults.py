@@ -2,157 +2,208 @@
 
     FOXRUN_FAULT=path/to/fault python -m benchmarks.faults [NAME ...]
 
-The pair is the rendered one with busybox in the place of trainer and foxrun, so a fault costs a minute. FOXRUN_FAULT is
-a command that takes `restart-controller`, `restart-apiserver`, `restart-server` and `evict-pod POD`. Exit code 1 when
-a fault ends in another verdict than `identical`, or a line of a leg's log is lost or told twice.
+The pair is the rendered one with busybox in the place of trainer and foxrun, so a fault costs a minute or two. Exit
+code 1 when one ends in another verdict than it should, or a log line or a file of a leg is lost or told twice.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fault_kinds import FAULTS, FILES, LINES, Fault, Pair
 from orchestrator.engines.argo import ArgoEngine
 from orchestrator.engines.argo.argo_server import ArgoServerApi
 from orchestrator.engines.argo.credentials import KubeCredentials, ServerCredentials
 from orchestrator.engines.argo.kubernetes_api import KubernetesApi
-from orchestrator.engines.argo.nodes import pod_name, pods
-from orchestrator.following import known_verdict
-from orchestrator.outcome import describe_part, failed_parts
-from tests.workflows.cluster import BUSYBOX, LEG, as_busybox, unique
+from orchestrator.engines.argo.nodes import pod_name, pods, uid_of
+from orchestrator.errors import FoxrunError
+from tests.workflows.cluster import BUSYBOX, LEG, Cluster, as_busybox, unique
 from workflows.regression_pair import regression_pair
 from workflows.render import to_dict
 
-LINES = 20
-DEADLINE_S = 600.0
+DEADLINE_S = 540
 # The parts take seconds; a busy machine with a server that restarts needs more.
-_TIMEOUTS = {"leg_timeout_s": 240, "compare_timeout_s": 240, "alert_timeout_s": 240}
-_COUNT = f'i=0; while [ $i -lt {LINES} ]; do echo "line $i"; i=$((i+1)); sleep 0.8; done\n'
-_MAKES_A_NEW_POD = frozenset({"pod deleted", "pod evicted"})
+_TIMEOUTS = {"leg_timeout_s": 300, "compare_timeout_s": 300, "alert_timeout_s": 300}
+_COUNT = 'i=0; while [ $i -lt {lines} ]; do echo "line $i"; i=$((i+1)); sleep {pause}; done\n'
+_WRITE = f'i=0; while [ $i -lt {FILES} ]; do head -c 4096 /dev/zero > "$out/attempt/file-$i"; i=$((i+1)); done\n'
+_SAID = 'echo "$what $verdict$saw" > "$file"'
+_JSON = (
+    'case "$what" in check) what=gate;; *) what=pair;; esac\n'
+    'printf \'{"verdict": "%s", "exit_code": %s, "message": "%s", "subject": "%s"}\' '
+    '"$verdict" "$code" "every file is there" "$what" > "$file"'
+)
+_ATTEMPT = {f"attempt/{name}" for name in ("branch", "code", "parameters.json", *(f"file-{i}" for i in range(FILES)))}
 
-Fault = Callable[[ArgoEngine, dict[str, Any]], None]
+
+@dataclasses.dataclass(frozen=True)
+class Came:
+    """What one pair came to: the verdict of `foxrun watch`, its exit code, and what is left of the legs."""
+
+    verdict: str
+    exit_code: int
+    message: str
+    attempts: int
+    lines: int
+    files: int
+    seconds: float
 
 
 def main(wanted: list[str]) -> int:
     """Run the faults, print a line for each; returns the exit code."""
-    faults = {name: fault for name, fault in FAULTS.items() if not wanted or name in wanted}
-    print(f"{'fault':24} {'verdict':12} {'pods':>4} {'lines of a leg':>14} {'seconds':>8}", flush=True)
+    unknown = sorted(set(wanted) - set(FAULTS))
+    if unknown:
+        print(f"no such fault: {', '.join(unknown)}; there are: {', '.join(FAULTS)}", file=sys.stderr)
+        return 2
+    print(f"{'fault':32} {'verdict':15} {'exit':>4} {'legs':>5} {'lines':>6} {'files':>8} {'seconds':>8}", flush=True)
     bad = 0
-    for name, fault in faults.items():
-        verdict, pod_count, told, seconds = run(name, fault)
-        # Of a pod that was taken away nobody has all lines; what the others printed is told once.
-        lines_right = told == LINES or name in _MAKES_A_NEW_POD
-        right = verdict == "identical" and lines_right
-        bad += not right
-        row = f"{name:24} {verdict:12} {pod_count:4} {told:>11}/{LINES} {seconds:8.0f}"
-        print(row + ("" if right else "   <-- wrong"), flush=True)
+    for name, fault in FAULTS.items():
+        if wanted and name not in wanted:
+            continue
+        came = run(fault)
+        wrong = troubles(fault, came)
+        bad += bool(wrong)
+        row = f"{name:32} {came.verdict:15} {came.exit_code:4} {came.attempts:5} {came.lines:3}/{LINES}"
+        row += f" {came.files:4}/{2 * len(_ATTEMPT)} {came.seconds:8.0f}"
+        print(row + (f"   <-- {'; '.join(wrong)}: {came.message}" if wrong else ""), flush=True)
     return 1 if bad else 0
 
 
-def run(name: str, fault: Fault) -> tuple[str, int, int, float]:
-    """(verdict, pods of leg a, lines of leg b that were told exactly once, seconds) of one pair with one fault."""
+def troubles(fault: Fault, came: Came) -> list[str]:
+    """What is not as it should be."""
+    wrong = []
+    if came.verdict != fault.verdict:
+        wrong.append(f"not {fault.verdict}")
+    if fault.says not in came.message:
+        wrong.append(f"does not say {fault.says!r}")
+    # Of a pod that was taken away nobody has all lines; what the others printed is told once.
+    if came.lines != LINES and not fault.takes_a_pod:
+        wrong.append("lines are lost or told twice")
+    if came.files != (len(_ATTEMPT) if fault.one_leg else 2 * len(_ATTEMPT)):
+        wrong.append("files are lost")
+    return wrong
+
+
+def run(fault: Fault) -> Came:
+    """One pair with one fault; everything that it made is removed again."""
     began = time.monotonic()
-    trainer = ("sh", "-c", _COUNT + LEG, "trainer")
-    parameters = dataclasses.replace(unique(BUSYBOX), gate=False, trainer=trainer, **_TIMEOUTS)
     with tempfile.TemporaryDirectory() as folder:
-        engine = engine_of(name, Path(folder))
-        workflow = engine.submit(as_busybox(to_dict(regression_pair(parameters))))
+        home = Path(folder)
+        environ = environment(fault, home)
+        engine = engine_of(fault, home)
+        manifest = manifest_of(fault)
+        fault.prepare(manifest)
+        pair = Pair(engine=engine, name=engine.submit(manifest), environ=environ, home=home)
         lines: list[str] = []
 
         def read() -> None:
-            lines.extend(line.text for line in engine.logs(workflow, follow=True, node="leg-b"))
+            lines.extend(line.text for line in engine.logs(pair.name, follow=True, node="leg-b"))
 
         reading = threading.Thread(target=read, daemon=True)
         reading.start()
-        injected: threading.Thread | None = None
-        done: dict[str, Any] = {}
-        for done in engine.watch(workflow, deadline_s=DEADLINE_S):
-            phases = [node["phase"] for node in pods(done).values()]
-            if injected is None and phases.count("Running") == 2:
-                injected = threading.Thread(target=lambda now=done: (time.sleep(3), fault(engine, now)))  # type: ignore[misc]
-                injected.start()
-        reading.join(60)
-        if injected is not None:
-            injected.join()
-        ended = engine.get(workflow)
-        verdict = known_verdict(engine, ended)
-        if verdict != "identical":
-            print("\n".join(describe_part(part) for part in failed_parts(ended)), file=sys.stderr)
-        attempts = [node for node in pods(done).values() if str(node["displayName"]).startswith("leg-a")]
-        ArgoEngine(KubernetesApi(KubeCredentials()), Path(folder)).delete(workflow, force=True)
+        try:
+            pair.start_watching()
+            pair.until_both_run(DEADLINE_S)
+            try:
+                fault.inject(pair)
+                verdict, code = pair.watched(DEADLINE_S)
+            finally:
+                fault.mend(pair)
+            verdict, code = fault.afterwards(pair, verdict, code)
+            reading.join(60)
+            workflow = ArgoEngine(KubernetesApi(KubeCredentials()), home).get(pair.name)
+            files = kept(workflow)
+        finally:
+            pair.stop_watching()
+            remove(pair.name, home)
     counted = Counter(lines)
-    told = sum(counted[f"line {i}"] == 1 for i in range(LINES))
-    return verdict, len(attempts), told, time.monotonic() - began
+    return Came(
+        verdict=str(verdict.get("verdict")),
+        exit_code=code,
+        message=str(verdict.get("message")),
+        attempts=sum(str(node["displayName"]).startswith("leg-") for node in pods(workflow).values()),
+        lines=sum(counted[f"line {i}"] == 1 for i in range(LINES)),
+        files=files,
+        seconds=time.monotonic() - began,
+    )
 
 
-def engine_of(fault: str, folder: Path) -> ArgoEngine:
-    """The engine that a fault is tried on: by argo-server where that breaks or its token does, else by the API."""
-    if fault not in ("argo-server restarted", "token expired"):
-        return ArgoEngine(KubernetesApi(KubeCredentials()), folder)
-    (folder / "token").write_text(os.environ["ARGO_TOKEN"], "utf-8")
+def manifest_of(fault: Fault) -> dict[str, Any]:
+    """The rendered pair, its parts made of busybox."""
+    script = _COUNT.format(lines=LINES, pause=fault.pause_s) + LEG + _WRITE
+    parameters = dataclasses.replace(
+        unique(BUSYBOX), gate=False, trainer=("sh", "-c", script, "trainer"), retries=fault.retries, **_TIMEOUTS
+    )
+    manifest = as_busybox(to_dict(regression_pair(parameters)))
+    said, told = _SAID.replace("$", "$$"), _JSON.replace("$", "$$")
+    for container in [t["container"] for t in manifest["spec"]["templates"] if "container" in t]:
+        container["command"] = [word.replace(said, told) for word in container["command"]]
+    return manifest
+
+
+def kept(workflow: dict[str, Any]) -> int:
+    """How many files of the attempts that succeeded lie in the bucket, whole and under their keys."""
+    cluster = Cluster()
+    found = 0
+    for node in pods(workflow).values():
+        leg = str(node["displayName"]).split("(")[0]
+        if leg.startswith("leg-") and node["phase"] == "Succeeded":
+            prefix = f"{uid_of(workflow)}/{leg}/{pod_name(workflow, node)}/"
+            found += len({key.removeprefix(prefix) for key in cluster.keys(prefix)} & _ATTEMPT)
+    return found
+
+
+def environment(fault: Fault, home: Path) -> dict[str, str]:
+    """Of `foxrun watch`: by the Kubernetes API, or by argo-server where that breaks or its token does."""
+    environ = {k: v for k, v in os.environ.items() if fault.through_server or not k.startswith("ARGO_")}
+    environ |= {"FOXRUN_HOME": str(home), "FOXRUN_ENGINE": "argo", "FOXRUN_NAMESPACE": namespace()}
+    if fault.through_server:
+        scheme = "http" if os.environ.get("ARGO_SECURE") == "false" else "https"
+        (home / "token").write_text(fault.token(), "utf-8")
+        environ |= {"FOXRUN_ARGO_SERVER": f"{scheme}://{os.environ['ARGO_SERVER']}"}
+        environ |= {"FOXRUN_ARGO_TOKEN_FILE": str(home / "token")}
+        environ.pop("ARGO_TOKEN", None)
+    return environ
+
+
+def engine_of(fault: Fault, home: Path) -> ArgoEngine:
+    """The engine that submits and reads logs, the same way as `foxrun watch` goes."""
+    if not fault.through_server:
+        return ArgoEngine(KubernetesApi(KubeCredentials()), home)
     credentials = ServerCredentials(
         server=os.environ["ARGO_SERVER"],
-        token_file=str(folder / "token"),
+        token_file=str(home / "token"),
         secure=os.environ.get("ARGO_SECURE", "true") != "false",
-        namespace=os.environ.get("ARGO_NAMESPACE", "argo"),
+        namespace=namespace(),
     )
-    return ArgoEngine(ArgoServerApi(credentials), folder)
+    return ArgoEngine(ArgoServerApi(credentials), home)
 
 
-def command(*words: str) -> Fault:
-    """A fault that the cluster's own command makes; it mends it as well."""
-
-    def inject(engine: ArgoEngine, workflow: dict[str, Any]) -> None:
-        leg = next(pod_name(workflow, n) for n in pods(workflow).values() if str(n["displayName"]).startswith("leg-a"))
-        subprocess.run([os.environ["FOXRUN_FAULT"], *(word.format(pod=leg) for word in words)], check=True)
-
-    return inject
+def namespace() -> str:
+    """Where the pairs run."""
+    return os.environ.get("ARGO_NAMESPACE", "argo")
 
 
-def delete_pod(engine: ArgoEngine, workflow: dict[str, Any]) -> None:
-    """Within 10 s of its start Argo makes a deleted pod again without a word, so this waits."""
-    time.sleep(9)
-    leg = next(pod_name(workflow, n) for n in pods(workflow).values() if str(n["displayName"]).startswith("leg-a"))
-    subprocess.run(
-        ["kubectl", "delete", "pod", leg, "--grace-period=1", "--wait=false"], check=True, capture_output=True
-    )
-
-
-def expire_token(engine: ArgoEngine, workflow: dict[str, Any]) -> None:
-    """The token in use is refused, and so is the one in the file, for five seconds."""
-    api = engine.api
-    assert isinstance(api, ArgoServerApi)
-    credentials = api.transport.credentials
-    assert isinstance(credentials, ServerCredentials)
-    file = Path(credentials.token_file)
-    file.write_text("Bearer expired", "utf-8")
-    api.transport.reload()
-    time.sleep(5)
-    file.write_text(os.environ["ARGO_TOKEN"], "utf-8")
-
-
-def nothing(engine: ArgoEngine, workflow: dict[str, Any]) -> None:
-    """The control."""
-
-
-FAULTS: dict[str, Fault] = {
-    "none": nothing,
-    "controller restarted": command("restart-controller"),
-    "API server restarted": command("restart-apiserver"),
-    "argo-server restarted": command("restart-server"),
-    "token expired": expire_token,
-    "pod deleted": delete_pod,
-    "pod evicted": command("evict-pod", "{pod}"),
-}
+def remove(name: str, home: Path) -> None:
+    """The workflow and what it stored."""
+    engine = ArgoEngine(KubernetesApi(KubeCredentials()), home)
+    try:
+        workflow = engine.get(name)
+        engine.delete(name, force=True)
+    except FoxrunError as error:
+        print(f"{name} is left: {error}", file=sys.stderr)
+        return
+    cluster = Cluster()
+    for prefix in (f"{uid_of(workflow)}/", f"{name}/"):
+        for key in cluster.keys(prefix):
+            cluster.remove(key)
 
 
 if __name__ == "__main__":
