@@ -39,6 +39,7 @@ def command(
     from orchestrator.following import known_verdict
     from orchestrator.lookup import newest_first
     from orchestrator.outcome import is_completed
+    from orchestrator.printable import printable
 
     engine = options.engine_of(options.current())
     wanted = {phase.capitalize() for item in phases for phase in item.split(",")}
@@ -82,7 +83,8 @@ def command(
         ]
         if fmt == "wide":
             notes = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-            line += [str(notes.get(f"foxrun.dev/{key}", "-"))[:40] for key in ("kind", "sha", "branch", "seed", "mode")]
-            line.append(" ".join(str(status.get("message") or "-").split()))
+            of_ours = (str(notes.get(f"foxrun.dev/{key}", "-")) for key in ("kind", "sha", "branch", "seed", "mode"))
+            line += [printable(text[:40]) for text in of_ours]
+            line.append(printable(" ".join(str(status.get("message") or "-").split())))
         lines.append(line)
     return table(lines)

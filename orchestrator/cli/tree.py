@@ -22,7 +22,8 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
     phase = str(status.get("phase") or "Pending")
     facts = {
         "Name": metadata["name"],
-        "Title": notes.get("workflows.argoproj.io/title"),
+        "Title": printable(str(notes.get("workflows.argoproj.io/title") or "")),
+        "Event": printable(_event(notes)),
         "Status": coloured(phase),
         "Message": printable(str(status.get("message") or "")),
         "Verdict": f"{coloured(verdict.verdict)} (exit code {verdict.exit_code})" if verdict else None,
@@ -33,7 +34,7 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
         "Finished": _with_age(status.get("finishedAt")),
         "Duration": duration(status),
         "Progress": status.get("progress"),
-        "Worktree": notes.get("foxrun.dev/worktree"),
+        "Worktree": printable(str(notes.get("foxrun.dev/worktree") or "")),
     }
     for key, value in facts.items():
         if value:
@@ -42,6 +43,14 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
         yield [f"  {parameter['name']}:", printable(str(parameter.get("value", "")))]
     for artifact in (workflow["spec"].get("arguments") or {}).get("artifacts") or []:
         yield [f"  {artifact['name']}:", printable(str((artifact.get("s3") or {}).get("key", "")))]
+
+
+def _event(notes: Mapping[str, str]) -> str:
+    """Whose push or pull request started it, where one did."""
+    if "foxrun.dev/event" not in notes:
+        return ""
+    subject = str(notes.get("foxrun.dev/message") or "").partition("\n")[0]
+    return f"{notes['foxrun.dev/event']} by {notes.get('foxrun.dev/author') or 'somebody'}: {subject}"
 
 
 def nodes(workflow: Mapping[str, Any], *, wide: bool) -> Iterator[list[str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from foxrun.files import read_regular
+from orchestrator.cli import tree
 from orchestrator.printable import printable, printable_lines
 
 
@@ -29,6 +30,15 @@ def test_what_a_terminal_would_obey_is_shown(text: str, shown: str) -> None:
 
 def test_lines_may_stay_lines() -> None:
     assert printable_lines("one\ntwo\x1b") == "one\ntwo\\x1b"
+
+
+def test_what_an_event_says_makes_up_no_line() -> None:
+    said = {"title": "\x1b[2J", "event": "push", "author": "a\nStatus: Succeeded", "message": "one\r\ntwo"}
+    notes = {f"foxrun.dev/{key}": value for key, value in said.items()}
+    notes["workflows.argoproj.io/title"] = said["title"]
+    rows = list(tree.head({"metadata": {"name": "ci-gate-1", "annotations": notes}, "spec": {}}, None))
+    assert ["Title:", r"\x1b[2J"] in rows
+    assert ["Event:", r"push by a\nStatus: Succeeded: one\r"] in rows
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])

@@ -73,7 +73,7 @@ def _workflow() -> dict[str, Any]:
     return workflow
 
 
-@pytest.mark.parametrize("name", ["foxrun", "foxrun-submitter", "foxrun-viewer"])
+@pytest.mark.parametrize("name", ["foxrun", "foxrun-submitter", "foxrun-viewer", "foxrun-github", "foxrun-gitlab"])
 def test_what_nobody_may(namespace: str, name: str) -> None:
     account = Account(namespace, name)
     answers = {}
@@ -142,6 +142,32 @@ def test_the_executor_reports_and_does_nothing_else(namespace: str) -> None:
         assert account.ask(method, refused, body, kind)[0] == FORBIDDEN, f"{method} {refused}"
 
 
+@pytest.mark.parametrize("name", ["foxrun-github", "foxrun-gitlab"])
+def test_a_webhook_starts_a_workflow_and_sees_nothing_of_it(namespace: str, name: str) -> None:
+    account = Account(namespace, name)
+    status, listed = account.ask("GET", ARGO + "/workfloweventbindings")
+    assert (status, len(listed["items"])) == (200, 4)
+    assert account.ask("GET", ARGO + "/workflowtemplates/ci-gate")[0] == 200
+    status, made = account.ask("POST", ARGO + "/workflows", _workflow())
+    assert status == 201, made
+    path = f"{ARGO}/workflows/{made['metadata']['name']}"
+    for method, refused, body in [
+        ("GET", path, None),
+        ("GET", path + "/log", None),
+        ("DELETE", path, None),
+        ("PATCH", path, {"spec": {"shutdown": "Stop"}}),
+        *(("GET", reading, None) for reading in READING),
+        ("GET", ARGO + "/workflowtemplates/train", None),
+        ("GET", ARGO + "/workfloweventbindings/ci-gate-github-push", None),
+        ("PATCH", ARGO + "/workfloweventbindings/ci-gate-github-push", {"spec": {}}),
+        ("GET", CORE + "/secrets/argo-workflows-webhook-clients", None),
+        ("POST", ARGO + "/workflowtaskresults", RESULT),
+    ]:
+        kind = MERGE if method == "PATCH" else "application/json"
+        assert account.ask(method, refused, body, kind)[0] == FORBIDDEN, f"{method} {refused}"
+    assert Account(namespace, "foxrun-submitter").ask("DELETE", path)[0] == 200
+
+
 def test_the_rules_of_each_account_are_these_and_no_others(namespace: str) -> None:
     reading = ["get", "list", "watch"]
     seen = {
@@ -156,6 +182,12 @@ def test_the_rules_of_each_account_are_these_and_no_others(namespace: str) -> No
     assert _rules(namespace, "foxrun-viewer") == {**seen, workflows: reading}
     every = ["create", "delete", "get", "list", "patch", "update", "watch"]
     assert _rules(namespace, "foxrun-submitter") == {**seen, workflows: every}
+    for name in ("foxrun-github", "foxrun-gitlab"):
+        assert _rules(namespace, name) == {
+            ("argoproj.io", "workfloweventbindings"): ["list"],
+            ("argoproj.io", "workflowtemplates"): ["get"],
+            workflows: ["create"],
+        }
 
 
 def _rules(namespace: str, name: str) -> dict[tuple[str, str], list[str]]:
