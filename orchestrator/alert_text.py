@@ -15,9 +15,18 @@ LINE_LENGTH = 1500
 
 @dataclass(frozen=True, kw_only=True)
 class AlertContext:
-    """What the alert is about. ``link`` leads to the report; empty texts are left out."""
+    """What the alert is about. ``link`` leads to the report; empty texts are left out.
+
+    ``kind`` is the workflow's (ci-gate, nightly, ...), ``origin`` the repository's address, ``started`` an RFC 3339
+    time; ``author`` and ``message`` are the commit's.
+    """
 
     workflow: str = ""
+    kind: str = ""
+    origin: str = ""
+    started: str = ""
+    author: str = ""
+    message: str = ""
     sha: str = ""
     branch: str = ""
     seed: int | None = None
@@ -38,12 +47,8 @@ def body_of(verdict: Verdict, context: AlertContext) -> str:
     lines = [verdict.message]
     if verdict.first_divergence:
         lines.append(verdict.first_divergence.line)
-    money = _pnl(verdict)
-    if money is not None and money.delta is not None:
-        in_cents = money.delta == 0 or 0.005 <= abs(money.delta) < 1e15
-        amount = f"{money.delta:+,.2f}" if in_cents else f"{money.delta:+.6g}"
-        share = "" if money.percent is None else f" ({money.percent:+.4g} %)"
-        lines.append(f"P&L difference: {amount} USD{share}")
+    if money := pnl_text(verdict):
+        lines.append(f"P&L difference: {money}")
     run = [
         ("workflow", context.workflow),
         ("branch", context.branch),
@@ -80,6 +85,17 @@ def payload(verdict: Verdict, context: AlertContext) -> dict[str, Any]:
         "report": context.link or None,
         "next": verdict.next or None,
     }
+
+
+def pnl_text(verdict: Verdict) -> str:
+    """``-184,000.00 USD (-18.4 %)``; empty where no difference of money is known."""
+    money = _pnl(verdict)
+    if money is None or money.delta is None:
+        return ""
+    in_cents = money.delta == 0 or 0.005 <= abs(money.delta) < 1e15
+    amount = f"{money.delta:+,.2f}" if in_cents else f"{money.delta:+.6g}"
+    share = "" if money.percent is None else f" ({money.percent:+.4g} %)"
+    return f"{amount} USD{share}"
 
 
 def _pnl(verdict: Verdict) -> OutcomeRow | None:
