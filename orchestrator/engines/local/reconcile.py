@@ -40,7 +40,9 @@ class Reconciler:
         self.status: dict[str, Any] = workflow["status"]
         self.nodes = nodes
         self.pods = pods
-        self.templates: dict[str, dict[str, Any]] = {t["name"]: t for t in self.spec["templates"]}
+        # Metrics have no meaning here, and tags that only Argo's controller gives a value.
+        plain = [{key: value for key, value in t.items() if key != "metrics"} for t in self.spec["templates"]]
+        self.templates: dict[str, dict[str, Any]] = {t["name"]: t for t in plain}
         self.tags: Tags = workflow_tags(workflow)
         self.wake_at = float("inf")
         self._dags = DagRunner(self)

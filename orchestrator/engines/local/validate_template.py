@@ -32,6 +32,7 @@ def template_problems(template: Mapping[str, Any], workflow_tags: set[str]) -> I
         known |= _pod_tag_names(template)
     # The calls of a DAG or of steps have tags of their own, and so have the outputs that refer to them.
     left_out = {"dag", "steps", "outputs"} if "container" not in template else set()
+    left_out |= {"metrics"}  # have no meaning here, and tags that only Argo's controller gives a value
     for where, tag in tags_in({key: value for key, value in template.items() if key not in left_out}):
         if tag not in known:
             yield f"{where}: nothing gives {{{{{tag}}}}} a value"
