@@ -33,7 +33,7 @@ def follow_and_print(engine: Engine, name: str, *, settings: Settings, how: str,
                 name,
                 deadline_s=settings.deadline,
                 reports=reports,
-                show=lambda workflow: live.show_workflow(shown, workflow) if how == "watch" else None,
+                show=(lambda workflow: live.show_workflow(shown, workflow)) if how == "watch" else live.waiting_parts(),
             )
     print_verdict(end.verdict, fmt=fmt if fmt == "json" else None, report=end.report, workflow=name)
     raise click.exceptions.Exit(end.verdict.exit_code)

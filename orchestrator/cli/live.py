@@ -68,6 +68,20 @@ def show_workflow(shown: Screen, workflow: Mapping[str, Any]) -> None:
     shown.show(views(workflow))
 
 
+def waiting_parts() -> Callable[[Mapping[str, Any]], None]:
+    """For following without progress: says once of each part why it does not start, which it may never do."""
+    said: set[tuple[str, str]] = set()
+
+    def show(workflow: Mapping[str, Any]) -> None:
+        for part in views(workflow):
+            why = trouble(part) if part.phase == "Pending" else ""
+            if why and (part.id, why) not in said:
+                said.add((part.id, why))
+                click.echo(f"note: {part.name} waits: {why}", err=True)
+
+    return show
+
+
 def trouble(part: NodeView) -> str:
     """What a person should know of a part: why it failed, or for what it waits that may never come."""
     if part.phase in ("Failed", "Error") or (part.phase == "Pending" and ": " in part.message):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from orchestrator.engines.argo.nodes import pod_name, unpacked
-from orchestrator.engines.argo.placement import fits, is_queueing, quantity
+from orchestrator.engines.argo.placement import fits, is_queueing, lack, quantity
 from orchestrator.engines.argo.watch import whole
 from orchestrator.errors import InfrastructureError
 
@@ -61,6 +61,9 @@ def test_what_fits() -> None:
 
     assert fits(pod(cpu="3900m", memory="16000Mi"), nodes)
     assert not fits(pod(cpu="5", memory="1Gi"), nodes), "no single node has both"
+    assert lack(pod(cpu="5", memory="1Gi"), nodes) == "no single node has cpu 5, memory 1Gi"
+    assert lack(pod(cpu="65", memory="1Gi"), nodes) == "it asks for cpu 65 and the largest node has 64"
+    assert lack(pod(**{"nvidia.com/gpu": "1"}), nodes) == "it asks for nvidia.com/gpu 1 and the largest node has 0"
     assert [quantity(text) for text in ("500m", "2", "1Gi", "1e3", "2k")] == [0.5, 2.0, 2.0**30, 1000.0, 2000.0]
 
 

@@ -137,7 +137,7 @@ def test_more_gpus_than_any_node_has_are_said(kube: ArgoEngine, submit: Submit) 
     workflow = pair("true")
     container(workflow)["resources"] = {"limits": {"nvidia.com/gpu": "640"}}
     kube.grace_s = 1.0
-    with pytest.raises(Unschedulable, match="Insufficient nvidia"):
+    with pytest.raises(Unschedulable, match=r"it asks for nvidia\.com/gpu 640 and the largest node has \d+"):
         list(kube.watch(submit(kube, workflow), deadline_s=30))
 
 

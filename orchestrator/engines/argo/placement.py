@@ -49,7 +49,7 @@ class Waiting:
     def __init__(self, grace_s: float, api: Api) -> None:
         self.grace_s = grace_s
         self.api = api
-        self._never: dict[str, bool] = {}
+        self._never: dict[str, str] = {}
         self._since: dict[str, tuple[str, float]] = {}
 
     def look(self, workflow: Mapping[str, Any]) -> None:
@@ -72,18 +72,19 @@ class Waiting:
         node = pods(workflow)[node_id]
         part = str(node.get("displayName")).split("(")[0]
         raise Unschedulable(
-            f"{part} of workflow {name_of(workflow)} cannot start, for {now - since:.0f} s now: {node.get('message')}",
+            f"{part} of workflow {name_of(workflow)} cannot start, for {now - since:.0f} s now: {node.get('message')}"
+            + (f"; {lacking}" if (lacking := self._never.get(node_id)) else ""),
             remedy=f"{_REMEDIES[reason]}; then foxrun stop {name_of(workflow)} and submit again",
         )
 
     def _may_fit(self, workflow: Mapping[str, Any], node_id: str, node: Mapping[str, Any]) -> bool:
         """Whether some node, once empty, has what this pod asks for; looked up once a pod."""
         if node_id not in self._never:
-            self._never[node_id] = False
+            self._never[node_id] = ""
             if isinstance(self.api, KubernetesApi):
                 # An account that may not see nodes waits until its deadline.
                 with contextlib.suppress(FoxrunError):
-                    self._never[node_id] = not fits(self.api.pod(pod_name(workflow, node)), self.api.nodes())
+                    self._never[node_id] = lack(self.api.pod(pod_name(workflow, node)), self.api.nodes())
         return not self._never[node_id]
 
     def next_look_s(self) -> float:
@@ -110,13 +111,27 @@ def is_queueing(node: Mapping[str, Any]) -> bool:
 
 
 def fits(pod: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether any of the nodes, were it empty, has all that the pod's containers request together."""
+    """Whether any of the nodes, were it empty, has all that the pod asks for."""
+    return not lack(pod, nodes)
+
+
+def lack(pod: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> str:
+    """What no node has, were it empty, of all that the pod's containers request together; "" when one could take it."""
     wanted: dict[str, float] = {}
+    written: dict[str, list[str]] = {}
     for container in (pod.get("spec") or {}).get("containers") or []:
         for resource, text in ((container.get("resources") or {}).get("requests") or {}).items():
             wanted[resource] = wanted.get(resource, 0.0) + quantity(text)
+            written.setdefault(resource, []).append(str(text))
     there = [(node.get("status") or {}).get("allocatable") or {} for node in nodes]
-    return any(all(quantity(has.get(name, "0")) >= amount for name, amount in wanted.items()) for has in there)
+    if any(all(quantity(has.get(name, "0")) >= amount for name, amount in wanted.items()) for has in there):
+        return ""
+    asked = {name: " + ".join(texts) for name, texts in sorted(written.items())}
+    most = {name: max((str(has.get(name, "0")) for has in there), key=quantity, default="0") for name in asked}
+    short = [name for name in asked if wanted[name] > quantity(most[name])]
+    if not short:
+        return f"no single node has {', '.join(f'{name} {text}' for name, text in asked.items())}"
+    return ", ".join(f"it asks for {name} {asked[name]} and the largest node has {most[name]}" for name in short)
 
 
 def quantity(text: Any) -> float:
