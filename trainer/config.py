@@ -14,7 +14,7 @@ from trainer.errors import UsageError
 
 # Where a parameter says where files lie or when they are written, not what is computed: two runs that differ
 # here alone are the same run.
-NOT_IN_CONFIG = ("resume", "checkpoint_at")
+NOT_IN_CONFIG = ("resume", "checkpoint_at", "fingerprints")
 
 
 def _p(default: Any, meaning: str, unit: str = "", *, low: float | None = None, choices: tuple[str, ...] = ()) -> Any:
@@ -63,8 +63,17 @@ class TrainerConfig:
     threads: int = _p(1, "CPU threads of one operation; never the machine's count", "threads", low=1)
     device: str = _p("auto", "where to run; auto: cuda where there is one", "", choices=("auto", "cpu", "cuda"))
     fault: str = _p("", "a fault to inject, NAME[@leg][:step]; see trainer/faults.py")
+    fingerprints: str = _p(
+        "auto",
+        "take them; auto: in every mode but 0. Off is for measuring what they cost",
+        choices=("auto", "on", "off"),
+    )
     checkpoint_at: int = _p(-1, "write a checkpoint before this step; -1: none", "step", low=-1)
     resume: str = _p("", "go on from this checkpoint")
+
+    def takes_fingerprints(self, mode: int) -> bool:
+        """Whether a run in ``mode`` takes fingerprints."""
+        return mode != 0 if self.fingerprints == "auto" else self.fingerprints == "on"
 
     @property
     def batch_size(self) -> int:

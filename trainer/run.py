@@ -19,7 +19,7 @@ from trainer import faults, ops
 from trainer.cli import Settings
 from trainer.data.book import SYNTHETIC, BookStream, DataError
 from trainer.errors import TrainerError, UsageError
-from trainer.exact import checkpoint, modes, poison, provenance
+from trainer.exact import checkpoint, costs, modes, poison, provenance
 from trainer.learn.loop import Loop, Schedule, progress_file
 from trainer.learn.step import Trainer
 from trainer.stopping import Stopped, Stopping
@@ -97,9 +97,13 @@ def run(settings: Settings, stopping: Stopping) -> None:
 
 def _prepare(settings: Settings, code: _Code) -> tuple[Loop, Trainer, dict[str, Any], Mapping[str, Any] | None]:
     config = settings.config
-    knobs = [*settings.knobs, *modes.apply(settings.mode, config.threads)]
+    fingerprints = config.takes_fingerprints(settings.mode)
+    knobs = [*settings.knobs, *modes.apply(settings.mode, config.threads, fingerprints=fingerprints)]
     device = modes.choose_device(config.device)
-    for line in modes.announce(settings.mode, knobs, str(device)):
+    environment = provenance.environment(device, config.threads)
+    decided = configuration.as_mapping(config, settings.market)
+    cost = costs.cost_of(settings.mode, environment, decided, settings.environment)
+    for line in modes.announce(settings.mode, knobs, str(device), cost):
         _say(line)
     for knob in knobs:
         if knob.note.startswith(modes.CORRECTED):
@@ -125,10 +129,10 @@ def _prepare(settings: Settings, code: _Code) -> tuple[Loop, Trainer, dict[str, 
         "config": {
             "steps": settings.steps,
             "eval_steps": settings.eval_steps,
-            **configuration.as_mapping(config, settings.market),
+            **decided,
         },
         "inputs": stream.inputs,
-        "environment": provenance.environment(device, config.threads),
+        "environment": environment,
         "variables": provenance.variables(settings.environment),
         "command": provenance.command(settings.arguments),
         "knobs": {knob.name: f"{knob.value} {knob.note}".strip() for knob in knobs},
@@ -148,7 +152,7 @@ def _prepare(settings: Settings, code: _Code) -> tuple[Loop, Trainer, dict[str, 
     if schedule.checkpoint_at > schedule.steps:
         raise UsageError(f"checkpoint_at={schedule.checkpoint_at} is past the {schedule.steps} training steps")
     progress = progress_file(settings.environment.get("ARGO_PROGRESS_FILE"))
-    loop = Loop(trainer, stream, schedule, fingerprints=settings.mode != 0, progress=progress)
+    loop = Loop(trainer, stream, schedule, fingerprints=fingerprints, progress=progress)
     return loop, trainer, manifest, resumed
 
 

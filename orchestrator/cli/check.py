@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import secrets
@@ -58,12 +59,19 @@ CHECKS_KEPT = 20
     "--explain/--no-explain", default=True, help="When they part, find which difference it takes.  [default: yes]"
 )
 @click.option("--log", is_flag=True, help="Show what the twins write.")
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Gates in a row: does the first leaf alternate?  [default: 1]",
+)
 @options.output("json", help="Print the verdict so.")
 @click.argument("trainer", nargs=-1, type=click.UNPROCESSED)
 def command(
     revision: str | None, steps: int | None, parameters_json: str | None, data: Path | None, out: Path | None,
     timeout: float | None, only: tuple[str, ...], verdict_file: Path | None, report_file: Path | None,
-    writes: tuple[str, ...], explain: bool, log: bool, fmt: str | None, trainer: tuple[str, ...], **flags: Any,
+    writes: tuple[str, ...], explain: bool, log: bool, trials: int, fmt: str | None, trainer: tuple[str, ...],
+    **flags: Any,
 ) -> None:  # fmt: skip
     """The gate alone, here: run the trainer twice, the second time hostile, and compare every bit.
 
@@ -72,11 +80,13 @@ def command(
     foxrun check --steps 20 --seed 7 -- python train.py
 
     The second twin differs in all that must not matter: hash-seed, clock, directories, listing-order,
-    environment-order, allocator, memory. Exit codes: 0 they agree, 4 they parted, 5 a twin failed, 6 they hang.
+    environment-order, allocator, memory. --trials 5 makes five gates and a table of where each parted; --mode 2 is
+    the control, in which nothing is forced. Exit codes: 0 they agree, 4 they parted, 5 a twin failed, 6 they hang.
     """
     from orchestrator import gate
     from orchestrator.cli import output
     from orchestrator.training import command_of, training_of
+    from orchestrator.trials import run_trials
     from orchestrator.twin_run import GateRequest
 
     if isinstance(flags.get("parameter_file"), Path) and parameters_json is not None:
@@ -97,14 +107,23 @@ def command(
         timeout_s=settings.gate_timeout,
         hostilities=gate.hostilities(only),
     )
+    told: dict[str, Any] = {}
     with code(revision, settings) as (directory, variables), listener_of(log) as listener:
-        verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory, explain=explain)
+        environ = {**os.environ, **variables}
+        if trials == 1:
+            verdict = gate.run_gate(request, environ, listener, directory=directory, explain=explain)
+        else:
+            found = run_trials(request, trials, environ, listener, directory=directory, explain=explain)
+            verdict, told["trials"] = found.verdict, [dataclasses.asdict(trial) for trial in found.trials]
     gate.write_termination_log(verdict, os.environ)
     if out is None:  # a directory of our own: what belongs together lies together
         verdict_file = verdict_file or request.out / "verdict.json"
         report_file = report_file or request.out / "report.html"
     output.write_results(verdict, verdict_file=verdict_file, report_file=report_file, writes=writes)
-    output.print_verdict(verdict, fmt=fmt, report=report_file, out=str(request.out))
+    output.print_verdict(verdict, fmt=fmt, report=report_file, out=str(request.out), **told)
+    if trials > 1 and fmt is None:
+        output.table(found.rows())
+        click.echo(found.sentence())
     raise click.exceptions.Exit(verdict.exit_code)
 
 

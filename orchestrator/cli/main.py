@@ -23,10 +23,14 @@ COMMANDS: dict[str, dict[str, str]] = {
         "submit": "Run a training, or with --regression-pair the same one twice, and say what it came to.",
         "check": "The gate alone, here: run the trainer twice, the second time hostile, and compare every bit.",
         "compare": "Compare two runs (directories) or two metric files, bit by bit.",
+        "localize": "Find where two runs part: the step, the operation with its line, the cause, and a remedy that is tried.",
     },
     "Guard": {
         "hook": "Refuse commits that break determinism: a git hook that runs the gate on what is staged.",
         "golden": "Keep the bits of a configuration in the repository, and find the commit that changed them.",
+    },
+    "Measure": {
+        "cost": "Measure what each mode costs on this machine, against mode 0, in one run.",
     },
     "Look": {
         "list": "List workflows, the newest first.",

@@ -103,7 +103,7 @@ def prepare(mode: int, environment: MutableMapping[str, str]) -> list[Knob]:
     return knobs
 
 
-def apply(mode: int, threads: int) -> list[Knob]:
+def apply(mode: int, threads: int, *, fingerprints: bool) -> list[Knob]:
     """Set every knob of ``mode`` in torch, and say which."""
     import torch
 
@@ -132,7 +132,7 @@ def apply(mode: int, threads: int) -> list[Knob]:
         Knob(name="mkldnn.matmul.fp32_precision", value="ieee"),
         Knob(name="fill_uninitialized_memory", value="off"),
         Knob(name="threads", value=str(threads)),
-        Knob(name="fingerprints", value=_on(mode != 0)),
+        Knob(name="fingerprints", value=_on(fingerprints)),
     ]
 
 
@@ -147,11 +147,11 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def announce(mode: int, knobs: list[Knob], device: str) -> list[str]:
+def announce(mode: int, knobs: list[Knob], device: str, cost: str) -> list[str]:
     """Lines for the log: the mode, every knob, and the mode's cost where it has been measured."""
     lines = [f"mode {mode} ({MODES[mode]}) on {device}"]
     lines += [f"  {knob.line()}" for knob in knobs]
-    lines.append("  cost of the mode on this device: not measured")
+    lines.append(f"  cost of the mode on this device: {cost}")
     return lines
 
 
