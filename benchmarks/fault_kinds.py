@@ -44,7 +44,7 @@ class Pair:
         """As a person does, in a process of its own."""
         words = [sys.executable, "-P", "-m", "orchestrator", "watch", self.name, "-o", "json", "--deadline", "9m"]
         self.watching = subprocess.Popen(
-            words, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            words, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def stop_watching(self) -> None:
@@ -57,10 +57,11 @@ class Pair:
         """The verdict that the watching printed and the code with which it ended."""
         assert self.watching is not None
         try:
-            out, _ = self.watching.communicate(timeout=deadline_s)
+            out, said = self.watching.communicate(timeout=deadline_s)
         except subprocess.TimeoutExpired:
             return {"verdict": "none", "message": "the watching has not ended"}, -1
-        return (json.loads(out) if out.strip() else {"verdict": "none", "message": ""}), self.watching.returncode
+        verdict = json.loads(out) if out.strip() else {"verdict": "none", "message": " ".join(said.split())[-600:]}
+        return verdict, self.watching.returncode
 
     def until_both_run(self, deadline_s: float) -> None:
         """Wait for both legs' containers."""

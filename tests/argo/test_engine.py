@@ -1,7 +1,15 @@
 """What people do with a workflow on a cluster, by the Kubernetes API and by argo-server."""
 
 import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +17,8 @@ import pytest
 from orchestrator.engines.argo import ArgoEngine
 from orchestrator.engines.argo.argo_server import ArgoServerApi
 from orchestrator.engines.argo.nodes import is_completed
-from orchestrator.errors import UsageError, WorkflowExists, WorkflowNotFound
+from orchestrator.engines.argo.transport import NotFound
+from orchestrator.errors import InfrastructureError, UsageError, WorkflowExists, WorkflowNotFound
 from tests.argo.conftest import server_credentials
 from tests.argo.small import LABEL, container, pair, suspended, unique
 
@@ -34,6 +43,40 @@ def test_the_same_submit_attaches_and_another_is_refused(either: ArgoEngine, sub
     container(workflow)["command"] = ["true"]
     with pytest.raises(WorkflowExists, match=f"workflow '{name}' exists already"):
         either.submit(workflow)
+
+
+def test_the_same_name_at_the_same_moment_is_one_workflow(
+    either: ArgoEngine, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow = suspended(unique())
+    together = threading.Barrier(4)
+    create, new = either.api.create, []
+    assert either.api.where  # the credentials are read once, before there are threads
+
+    def at_once(sent: dict[str, Any], *, dry_run: bool = False) -> Any:
+        together.wait(30)
+        made = create(sent, dry_run=dry_run)
+        new.append(made["metadata"]["uid"])
+        return made
+
+    monkeypatch.setattr(either.api, "create", at_once)
+    with ThreadPoolExecutor(4) as pool:
+        names = list(pool.map(lambda _: submit(either, workflow), range(4)))
+    assert set(names) == {workflow["metadata"]["name"]}
+    assert new == [either.get(names[0])["metadata"]["uid"]], "one has made it, and three are attached"
+
+
+def test_two_people_submit_the_same_commit_at_the_same_moment(either: ArgoEngine) -> None:
+    workflow = suspended(unique())
+    workflow["metadata"]["generateName"] = workflow["metadata"].pop("name") + "-"
+    assert either.api.where
+    with ThreadPoolExecutor(2) as pool:
+        names = list(pool.map(lambda _: either.submit(workflow), range(2)))
+    try:
+        assert len(set(names)) == 2
+    finally:
+        for name in names:
+            either.delete(name, force=True)
 
 
 def test_the_two_ways_attach_to_each_other(kube: ArgoEngine, server: ArgoEngine, submit: Submit) -> None:
@@ -159,6 +202,14 @@ def template(kube: ArgoEngine) -> Any:
     path = f"/apis/argoproj.io/v1alpha1/namespaces/{kube.api.namespace}/workflowtemplates"
     transport = kube.api.transport  # type: ignore[attr-defined]
     transport.json("POST", path, body=body)
+    with contextlib.suppress(KeyError):
+        # argo-server reads templates from a copy of its own, which hears of new ones a little later.
+        seen, give_up_at = ArgoServerApi(server_credentials()), time.monotonic() + DEADLINE_S
+        while os.environ["ARGO_SERVER"] and time.monotonic() < give_up_at:
+            with contextlib.suppress(NotFound):
+                seen.template("workflowtemplate", name)
+                break
+            time.sleep(0.1)
     yield name
     transport.json("DELETE", f"{path}/{name}")
 
@@ -176,6 +227,8 @@ def test_from_a_template_with_parameters_as_strings(either: ArgoEngine, template
         either.from_template(template, {"sead": "1"})
     with pytest.raises(UsageError, match=r"contains '\{\{'"):
         either.from_template(template, {"seed": "{{x}}"})
+    with pytest.raises(UsageError, match="parameter seed takes 300000 bytes, over 60000"):
+        either.from_template(template, {"seed": "x" * 300_000})
     with pytest.raises(UsageError, match="there is no workflowtemplate 'nope'"):
         either.from_template("nope", {})
     with pytest.raises(UsageError, match="names no template"):
@@ -190,8 +243,6 @@ def test_deletion_kept_by_a_finalizer_is_said_and_forced(
     name = submit(kube, workflow)
     monkeypatch.setattr("orchestrator.engines.argo.engine.DELETE_S", 1.0)
     try:
-        from orchestrator.errors import InfrastructureError
-
         kube.api.shut_down(name, "Terminate")
         kube.api.delete(name)
         with pytest.raises(InfrastructureError, match=r"marked for deletion, and kept by foxrun\.dev/keeps"):
@@ -202,6 +253,38 @@ def test_deletion_kept_by_a_finalizer_is_said_and_forced(
     finally:
         with contextlib.suppress(Exception):
             kube.api.patch(name, {"metadata": {"finalizers": None}})
+
+
+def test_artifact_collection_that_cannot_work_blocks_no_deletion(
+    kube: ArgoEngine, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Argo deletes artifacts by a pod, whose account may not do it here, as `foxrun` of infra/ may not."""
+    workflow = pair("echo kept > /tmp/kept", legs="a", artifactGC={"strategy": "OnWorkflowDeletion"})
+    leg = workflow["spec"]["templates"][1]
+    leg["outputs"] = {"artifacts": [{"name": "kept", "path": "/tmp/kept", "archive": {"none": {}}}]}
+    name = submit(kube, workflow)
+    assert last(kube, name)["status"]["phase"] == "Succeeded"
+    monkeypatch.setattr("orchestrator.engines.argo.engine.DELETE_S", 3.0)
+    with pytest.raises(InfrastructureError, match=r"kept by workflows\.argoproj\.io/artifact-gc") as caught:
+        kube.delete(name)
+    assert f"foxrun delete --force {name}" in caught.value.remedy
+    kube.delete(name, force=True)
+    with pytest.raises(WorkflowNotFound):
+        kube.get(name)
+
+
+def test_a_parameter_of_300_kb_is_refused_before_anything_is_sent(kube: ArgoEngine, tmp_path: Path) -> None:
+    (tmp_path / "large.json").write_text(json.dumps({"note": "x" * 300_000}))
+    words = ("submit", "--regression-pair", "--engine", "argo", "--parameter-file", str(tmp_path / "large.json"))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "orchestrator", *words],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-2:] == [
+        "error: parameters: takes 300011 bytes of JSON, over 60000",
+        "  -> Put what is large into the data file",
+    ]
 
 
 @pytest.mark.parametrize(

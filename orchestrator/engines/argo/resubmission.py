@@ -114,8 +114,16 @@ def _named(template: str, name: str | None) -> dict[str, str]:
 
 
 def _with_arguments(spec: dict[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Parameters are strings, whatever they look like."""
+    """Parameters are strings, whatever they look like. Raises UsageError for what no pod could be given."""
+    from workflows.values import JSON_LIMIT_BYTES
+
     for key, value in parameters.items():
+        if (size := len(value.encode())) > JSON_LIMIT_BYTES:
+            # Argo would say "argument list too long", or that it may not make a ConfigMap, when the pod is due.
+            raise UsageError(
+                f"parameter {key} takes {size} bytes, over {JSON_LIMIT_BYTES}: no argument of a process holds as much",
+                remedy="put what is large into a file in the bucket, and give its key",
+            )
         if "{{" in value:
             raise UsageError(
                 f"parameter {key} contains '{{{{', which Argo takes for a template tag and cannot escape",
