@@ -7,6 +7,7 @@ names load on first use, so that ``import foxrun`` costs a few milliseconds. doc
 from __future__ import annotations
 
 from importlib import import_module
+from sys import modules as _modules
 
 # At once and not on first use: the function has its module's name, and importing the module later would hide it.
 from foxrun.fingerprint import fingerprint
@@ -30,6 +31,8 @@ __all__ = [
     "Source",
     "fingerprint",
     "open_run",
+    "step",
+    "trace",
 ]
 
 _HOME = {
@@ -44,6 +47,32 @@ _HOME = {
     "Source": "foxrun.reader",
     "open_run": "foxrun.reader",
 }
+
+
+def trace(model: object, optimizer: object = None, **named_state: object) -> None:
+    """In a traced process (`foxrun localize`), name what to look at; elsewhere this does nothing.
+
+    Args:
+        model: a module, or a dict of them by name; of one alone the names have no prefix.
+        optimizer: a torch optimizer, or a list of them, whose moments shall be seen from the first step on.
+        named_state: state that crosses steps, by name: tensors, generators, or callables that return the current one.
+    """
+    if "foxrun.tracing.recorder" in _modules:
+        from foxrun.tracing import marks
+
+        marks.trace(model, optimizer, named_state)
+
+
+def step(n: int | None = None) -> None:
+    """In a traced process, step ``n`` is complete (the next one, when left out); elsewhere this does nothing.
+
+    For programs without a torch optimizer, or whose steps are not its steps. After the first call these marks alone
+    end steps.
+    """
+    if "foxrun.tracing.recorder" in _modules:
+        from foxrun.tracing import marks
+
+        marks.step(n)
 
 
 def __getattr__(name: str) -> object:

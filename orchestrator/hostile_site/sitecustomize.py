@@ -54,8 +54,9 @@ def _shift_clock(seconds: int) -> None:
 
 
 def _run_the_one_behind() -> None:
-    others = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]  # noqa: PTH100
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    folders = [os.path.abspath(folder or ".") for folder in sys.path]  # noqa: PTH100
+    behind = sys.path[folders.index(_HERE) + 1 :] if _HERE in folders else sys.path
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", behind)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 

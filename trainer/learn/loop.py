@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+import foxrun
 from foxrun import RunWriter, jsonio
 from trainer import faults
 from trainer.data.book import BookStream
@@ -139,6 +140,7 @@ class Loop:
         self, step: int, phase: str, metrics: Mapping[str, torch.Tensor], recorder: Recorder, clock: _Clock
     ) -> None:
         self.tape.close_row(step, phase, metrics, recorder)
+        foxrun.step(step)
         done = step + 1
         clock.tick(done, phase)
         self._progress(done, self._schedule.total)

@@ -1,0 +1,118 @@
+"""Fingerprints of many tensors, taken at once and read later: no host synchronisation between two reads.
+
+A small tensor's bits are copied into an arena and mixed together with others; a large one is mixed where it is. Both
+happen on the tensor's device and current stream, so what is hashed is what the program's next operation would see.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from foxrun.fingerprint import GOLDEN, MASK, header
+from foxrun.tensor_fingerprint import _mix_, _signed, fingerprint_tensor, words
+
+SMALL = 4096  # elements
+ROOM = 1 << 16
+
+
+class Hasher:
+    """Hands out a slot for each tensor; ``resolve`` turns all slots into fingerprints and starts again from slot 0."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._arenas: dict[torch.device, _Arena] = {}
+        self._large: dict[torch.device, tuple[list[int], list[Tensor]]] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, tensor: Tensor) -> int:
+        """The slot in which this tensor's fingerprint will be; call it with dispatch modes and autograd off."""
+        bits = words(tensor)
+        slot = self._count
+        self._count += 1
+        if bits.numel() <= SMALL:
+            arena = self._arenas.get(bits.device)
+            if arena is None:
+                arena = self._arenas[bits.device] = _Arena(bits.device)
+            arena.put(slot, bits)
+        else:
+            slots, values = self._large.setdefault(bits.device, ([], []))
+            slots.append(slot)
+            values.append(fingerprint_tensor(bits).reshape(1))
+            if len(values) >= 512:
+                values[:] = [torch.cat(values)]
+        return slot
+
+    def resolve(self) -> list[int]:
+        """Fingerprints of all slots, 1..2^64-1, in order."""
+        found = [0] * self._count
+        for device, (slots, values) in self._large.items():
+            _wait_for(device)
+            if slots:
+                for slot, value in zip(slots, torch.cat(values).tolist(), strict=True):
+                    found[slot] = value & MASK
+        for device, arena in self._arenas.items():
+            _wait_for(device)
+            for slot, value in arena.take():
+                found[slot] = value & MASK
+        self._large.clear()
+        self._count = 0
+        return found
+
+
+class _Arena:
+    """Bits of small tensors of one device, one after another."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._room = torch.empty(ROOM, dtype=torch.int64, device=device)
+        self._golden = _signed(GOLDEN)
+        self._fill = 0
+        self._slots: list[int] = []
+        self._sizes: list[tuple[int, int]] = []
+        self._done: list[tuple[list[int], Tensor]] = []
+
+    def put(self, slot: int, bits: Tensor) -> None:
+        count = bits.numel()
+        if self._fill + count > ROOM:
+            self._mix()
+        if count:
+            self._room[self._fill : self._fill + count].copy_(bits)
+            self._fill += count
+        self._slots.append(slot)
+        self._sizes.append((count, bits.element_size()))
+
+    def _mix(self) -> None:
+        if not self._slots:
+            return
+        device = self._room.device
+        host = torch.tensor(
+            [[count for count, _ in self._sizes], [_signed(header(*size)) for size in self._sizes]],
+            dtype=torch.int64,
+            device="cpu",
+        )
+        counts, headers = host.to(device)
+        bounds = torch.nn.functional.pad(torch.cumsum(counts, 0), (1, 0))
+        z = self._room[: self._fill].clone()
+        if self._fill:
+            place = torch.arange(1, self._fill + 1, dtype=torch.int64, device=device)
+            place.sub_(torch.repeat_interleave(bounds[:-1], counts, output_size=self._fill))
+            z.add_(place.mul_(self._golden))
+            _mix_(z, place)
+        running = torch.nn.functional.pad(torch.cumsum(z, 0), (1, 0))  # wraps, and so do the differences: exact
+        result = running[bounds].diff().add_(headers)
+        result.add_(result == 0)
+        self._done.append((self._slots, result))
+        self._slots, self._sizes, self._fill = [], [], 0
+
+    def take(self) -> list[tuple[int, int]]:
+        self._mix()
+        done, self._done = self._done, []
+        return [pair for slots, values in done for pair in zip(slots, values.tolist(), strict=True)]
+
+
+def _wait_for(device: torch.device) -> None:
+    """Slots may have been filled on several streams; reading them is the one place that waits."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,177 @@
+"""The one recorder of a process: numbers its events, keeps their fingerprints until they are read, writes them out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foxrun.tracing.plan import Plan
+from foxrun.tracing.streams import Folder
+
+if TYPE_CHECKING:
+    from foxrun.tracing.hashing import Hasher
+
+Fingerprint = int | str  # a slot of the hasher, or the digits themselves; "" where none was taken
+KEEP = 256  # events that may wait for their fingerprints
+CALM = 1000  # tracer failures of one kind are told once; this many end the recording
+
+
+class Recorder:
+    """Events and rows of this process. Every method may be called from any thread."""
+
+    def __init__(self, plan: Plan, folder: Folder) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.step = 0
+        self.index = 0
+        self.phase = "other"
+        self.module: Callable[[], str] = lambda: ""
+        self.lock = threading.RLock()
+        self.local = _Local()
+        self.hasher: Hasher | None = None
+        self.at_end: list[Callable[[], None]] = []
+        self.ended = False
+        self._events: list[dict[str, Any]] = []
+        self._threads: dict[int, int] = {}
+        self._troubles: dict[str, int] = {}
+
+    # What an event is made of -----------------------------------------------------------------------------------
+
+    def event(
+        self,
+        kind: str,
+        name: str,
+        *,
+        ins: Sequence[tuple[str, Fingerprint, int]] = (),
+        outs: Sequence[tuple[str, Fingerprint]] = (),
+        shapes: str = "",
+        where: str = "",
+        module: str | None = None,
+        phase: str | None = None,
+        value: str = "",
+        index: int | None = None,
+    ) -> int:
+        """Write one event down; returns its index. ``index``: one that ``reserve`` gave."""
+        with self.lock:
+            i = self.reserve() if index is None else index
+            self._events.append(
+                {
+                    "i": i,
+                    "step": self.step,
+                    "kind": kind,
+                    "name": name,
+                    "ins": ins,
+                    "outs": outs,
+                    "shapes": shapes,
+                    "where": where,
+                    "module": self.module() if module is None else module,
+                    "phase": self.phase if phase is None else phase,
+                    "thread": self._thread(),
+                    "value": value,
+                }
+            )
+            if len(self._events) >= KEEP:
+                self.flush()
+            return i
+
+    def reserve(self) -> int:
+        """The next event's index."""
+        with self.lock:
+            i = self.index
+            self.index += 1
+            return i
+
+    def _thread(self) -> int:
+        ident = threading.get_ident()
+        number = self._threads.get(ident)
+        if number is None:
+            number = self._threads[ident] = len(self._threads)
+        return number
+
+    def flush(self) -> None:
+        """Read the fingerprints that wait, and write their events."""
+        with self.lock:
+            events, self._events = self._events, []
+            values: list[int] = []
+            if self.hasher is not None and len(self.hasher):
+                with self.quiet():
+                    values = self.hasher.resolve()
+            for event in events:
+                event["ins"] = [[label, _digits(print_, values), source] for label, print_, source in event["ins"]]
+                event["outs"] = [[label, _digits(print_, values)] for label, print_ in event["outs"]]
+            self.folder.write("events.jsonl", [json.dumps(event, separators=(",", ":")) for event in events])
+
+    # What keeps the program safe from us -------------------------------------------------------------------------
+
+    def quiet(self) -> Any:
+        """A context in which nothing of this thread is recorded; torch is there: no dispatch mode, no autograd."""
+        return _Quiet(self.local)
+
+    @property
+    def busy(self) -> bool:
+        """Whether this thread is inside the tracer."""
+        return self.local.depth > 0
+
+    def trouble(self, error: BaseException) -> None:
+        """A failure inside the tracer: recorded, said once, never raised."""
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        place = f"{last[0].filename.rpartition('/')[2]}:{last[0].lineno}" if last else ""
+        text = f"{type(error).__name__} at {place}: {error}"[:400]
+        first = not self._troubles
+        self._troubles[text] = self._troubles.get(text, 0) + 1
+        if first:
+            print(f"foxrun: tracing goes on after a failure of its own: {text}", file=sys.stderr)  # noqa: T201
+
+    def end(self, how: str, code: int | None = None, error: str = "") -> None:
+        """Write what is left, and how the process ended; the first call counts."""
+        if self.ended:
+            return
+        self.ended = True
+        with self.quiet():
+            for last in self.at_end:
+                try:
+                    last()
+                except Exception as trouble:
+                    self.trouble(trouble)
+            try:
+                self.flush()
+            except Exception as trouble:
+                self.trouble(trouble)
+        fields = {"how": how, "code": code, "error": error, "steps": self.step, "events": self.index}
+        self.folder.put("end.json", {**fields, "troubles": dict(sorted(self._troubles.items()))})
+
+
+class _Local(threading.local):
+    depth = 0
+
+
+class _Quiet:
+    """Reentrant; one of them may be used once."""
+
+    def __init__(self, local: _Local) -> None:
+        self._local = local
+        self._guards: list[Any] = []
+
+    def __enter__(self) -> None:
+        self._local.depth += 1
+        torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch, "_C") and hasattr(torch, "no_grad"):
+            self._guards = [torch._C._DisableTorchDispatch(), torch.no_grad()]
+            self._guards[1].__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._guards:
+            self._guards.pop().__exit__(None, None, None)
+            self._guards.clear()
+        self._local.depth -= 1
+
+
+def _digits(fingerprint: Fingerprint, values: list[int]) -> str:
+    return fingerprint if isinstance(fingerprint, str) else f"{values[fingerprint]:016x}"
+
+
+active: Recorder | None = None

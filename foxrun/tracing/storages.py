@@ -1,0 +1,77 @@
+"""Which event wrote a tensor's memory last, by the identity of its storage.
+
+A weak reference to each storage keeps its identity from being used again, and no memory of the program's alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+OUTSIDE = -1
+SWEEP = 4096  # storages known before those that are gone are forgotten
+
+
+class Storages:
+    """Last writers of all storages that were seen."""
+
+    def __init__(self) -> None:
+        self._writers: dict[int, int] = {}
+        self._unset: dict[int, tuple[int, int, int]] = {}  # made unfilled: by which event, bytes, bytes written since
+        self._limit = SWEEP
+
+    def source(self, tensor: Tensor) -> int:
+        """The event that wrote this tensor's storage last, or -1."""
+        return self._writers.get(tensor.untyped_storage()._cdata, OUTSIDE)
+
+    def wrote(self, tensor: Tensor, event: int) -> None:
+        """``event`` has written (some of) this tensor's storage."""
+        key = self._know(tensor)
+        self._writers[key] = event
+        unset = self._unset.get(key)
+        if unset is not None:
+            made, size, done = unset
+            done += tensor.numel() * tensor.element_size()
+            if done >= size:
+                del self._unset[key]
+            else:
+                self._unset[key] = (made, size, done)
+
+    def made_unfilled(self, tensor: Tensor, event: int) -> None:
+        """``event`` made this storage and wrote nothing into it."""
+        key = self._know(tensor)
+        self._writers[key] = event
+        self._unset[key] = (event, tensor.numel() * tensor.element_size(), 0)
+
+    def made(self, tensor: Tensor, event: int) -> None:
+        """``event`` made this storage, whole."""
+        key = self._know(tensor)
+        self._writers[key] = event
+        self._unset.pop(key, None)
+
+    def unfilled(self, tensor: Tensor) -> str:
+        """What is known of bytes that nobody has written: ``uninitialised: event 12, 24 of 64 bytes``, or empty."""
+        unset = self._unset.get(tensor.untyped_storage()._cdata) if self._unset else None
+        if unset is None or not tensor.numel():
+            return ""
+        made, size, done = unset
+        return f"uninitialised: event {made}, {size - done} of {size} bytes"
+
+    def _know(self, tensor: Tensor) -> int:
+        storage: Any = tensor.untyped_storage()
+        key = int(storage._cdata)
+        if key not in self._writers:
+            storage._weak_ref()
+            if len(self._writers) >= self._limit:
+                self._sweep()
+        return key
+
+    def _sweep(self) -> None:
+        storages: Any = torch.UntypedStorage
+        for key in [key for key in self._writers if storages._expired(key)]:
+            del self._writers[key]
+            self._unset.pop(key, None)
+            storages._free_weak_ref(key)
+        self._limit = max(SWEEP, 2 * len(self._writers))

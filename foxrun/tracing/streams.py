@@ -1,0 +1,55 @@
+"""The files of one traced process: lines that are out of the process once written, whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Folder:
+    """``<out>/<process>/`` and its streams. Made once: a second process of one name gets the next free number."""
+
+    def __init__(self, out: Path, process: str) -> None:
+        self.path, self.process = _claim(out, process)
+        self._files: dict[str, int] = {}
+
+    def write(self, name: str, lines: list[str]) -> None:
+        """Append lines to one of the streams."""
+        if not lines:
+            return
+        handle = self._files.get(name)
+        if handle is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            handle = self._files[name] = os.open(self.path / name, flags, 0o644)
+        data = memoryview(("\n".join(lines) + "\n").encode())
+        while data:
+            data = data[os.write(handle, data) :]
+
+    def put(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write one JSON file, as a whole or not at all."""
+        target = self.path / name
+        temporary = target.with_name(target.name + ".part")
+        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(target)
+
+    def close(self) -> None:
+        """Give the descriptors back: in a forked child, which has a folder of its own."""
+        for handle in self._files.values():
+            os.close(handle)
+        self._files.clear()
+
+
+def _claim(out: Path, process: str) -> tuple[Path, str]:
+    out.mkdir(parents=True, exist_ok=True)
+    name, again = process, 1
+    while True:
+        try:
+            (out / name).mkdir()
+        except FileExistsError:
+            again += 1
+            name = f"{process}-{again}"
+        else:
+            return out / name, name

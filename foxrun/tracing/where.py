@@ -1,0 +1,96 @@
+"""The line of the program that an event comes from: the innermost frame that is neither torch's nor ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from types import CodeType, FrameType
+
+PROGRAM, LIBRARY, IMPORT = "program", "library", "import"
+_STDLIB = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
+OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
+SITES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+# torch and what it brings along; their own files are nobody's program.
+_SKIPPED = {
+    "_distutils_hack", "filelock", "fsspec", "functorch", "jinja2", "mpmath", "networkx", "numpy", "pkg_resources",
+    "setuptools", "sympy", "torch", "torchgen", "triton",
+}  # fmt: skip
+
+_kinds: dict[str, str] = {}
+_texts: dict[tuple[CodeType, int], str] = {}
+_roots: list[str] = []
+
+
+def kind_of(filename: str) -> str:
+    """program, library (torch, numpy, the standard library, foxrun) or import (Python's import system)."""
+    kind = _kinds.get(filename)
+    if kind is None:
+        kind = _kinds[filename] = _classify(filename)
+    return kind
+
+
+def _classify(filename: str) -> str:
+    if filename.startswith("<"):
+        if filename.startswith("<frozen importlib"):
+            return IMPORT
+        return PROGRAM if filename in ("<string>", "<stdin>") else LIBRARY
+    if filename.startswith(OURS):
+        return LIBRARY
+    for site in SITES:
+        if site in filename:
+            package = filename.rpartition(site)[2].partition(os.sep)[0]
+            return LIBRARY if package in _SKIPPED else PROGRAM
+    return LIBRARY if filename.startswith(_STDLIB) else PROGRAM
+
+
+def innermost(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program, from ``frame`` outwards; None within an import or in none of its own."""
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        kind = _kinds.get(filename) or kind_of(filename)
+        if kind is PROGRAM and (filename != "<string>" or frame.f_globals.get("__name__") == "__main__"):
+            return frame
+        if kind is IMPORT:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def text(frame: FrameType | None) -> str:
+    """``file.py:31 function``, with the file as seen from the program's own folder; empty for None."""
+    if frame is None:
+        return ""
+    key = (frame.f_code, frame.f_lineno)
+    known = _texts.get(key)
+    if known is None:
+        code = frame.f_code
+        known = _texts[key] = f"{relative(code.co_filename)}:{frame.f_lineno} {code.co_name}"
+    return known
+
+
+def caller(depth: int = 1) -> str:
+    """Where the program stands now, ``depth`` frames above the one that asks."""
+    return text(innermost(sys._getframe(depth + 1)))
+
+
+def relative(filename: str) -> str:
+    """A file's name that does not depend on where the program lies."""
+    if filename.startswith("<"):
+        return filename
+    for site in SITES:
+        if site in filename:
+            return filename.rpartition(site)[2]
+    filename = os.path.abspath(filename)  # noqa: PTH100
+    if not _roots:
+        _roots.extend(_find_roots())
+    inside = [filename[len(root) :] for root in _roots if filename.startswith(root)]
+    return min(inside, key=len) if inside else os.path.basename(filename)  # noqa: PTH119
+
+
+def _find_roots() -> list[str]:
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    folders = [os.path.dirname(os.path.abspath(main))] if main else []  # noqa: PTH100, PTH120
+    with contextlib.suppress(OSError):
+        folders.append(os.getcwd())  # noqa: PTH109
+    return [folder.rstrip(os.sep) + os.sep for folder in folders]
