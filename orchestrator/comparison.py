@@ -5,6 +5,7 @@ The only place of the comparison that opens files; what it finds is `orchestrato
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from foxrun import jsonio
@@ -39,9 +40,32 @@ def compare(
         UsageError: a path that does not exist (outside a workflow), a directory against a file, a file of another kind.
         InfrastructureError: a file cannot be opened, S3 cannot be read, or verdict.json not written.
     """
-    options = options or Options()
-    check_allowed(options.allow)
+    verdict = _compare(a, b, options or Options(), places or Places())
+    if verdict_file is not None:
+        write_verdict(verdict, verdict_file)
+    return verdict
+
+
+def compare_three(
+    a: Path | str, b: Path | str, c: Path | str, options: Options, *, status_c: str = "", places: Places | None = None
+) -> v.Verdict:
+    """The verdict on A and B; where it is drift, C says which of them is the odd one out.
+
+    Raises what ``compare`` raises.
+    """
+    from orchestrator.compare.tie import with_tie_break
+
     places = places or Places()
+    pair = _compare(a, b, options, places)
+    if pair.verdict != v.DRIFT:
+        return pair
+    with_a = _compare(a, c, dataclasses.replace(options, status_b=status_c), places, "AC")
+    with_b = _compare(b, c, dataclasses.replace(options, status_a=options.status_b, status_b=status_c), places, "BC")
+    return with_tie_break(pair, with_a, with_b)
+
+
+def _compare(a: Path | str, b: Path | str, options: Options, places: Places, letters: str = "AB") -> v.Verdict:
+    check_allowed(options.allow)
     found_a, found_b = places.find(a), places.find(b)
     in_workflow = bool(options.status_a or options.status_b)
     for found in (found_a, found_b):
@@ -60,10 +84,10 @@ def compare(
         from orchestrator.compare.runs import compare_runs
 
         verdict = compare_runs(
-            open_side("A", found_a.run, options.status_a), open_side("B", found_b.run, options.status_b), options
+            open_side(letters[0], found_a.run, options.status_a),
+            open_side(letters[1], found_b.run, options.status_b),
+            options,
         )
-    if verdict_file is not None:
-        write_verdict(verdict, verdict_file)
     return verdict
 
 

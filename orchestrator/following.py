@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERDICT_LABEL = "foxrun.dev/verdict"
 # The parts that write a verdict.json, the one that says more first.
-JUDGES = ("compare", "gate")
+JUDGES = ("tie-break", "compare", "gate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,12 @@ def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
         runs.append(dataclasses.replace(run, label=place))
         texts = {field: renamed(text, run.label, place) for field, text in texts.items()}
     texts["next"] = runnable(texts["next"], engine, workflow)
-    return dataclasses.replace(verdict, runs=runs, **texts)
+    broken = verdict.tie_break
+    if broken is not None:
+        third = dataclasses.replace(broken.run, label=_place(engine, workflow, broken.run, twin=""))
+        broken = dataclasses.replace(broken, run=third)
+    named = str(workflow["metadata"]["name"])
+    return dataclasses.replace(verdict, runs=runs, tie_break=broken, workflow=named, **texts)
 
 
 def _place(engine: Engine, workflow: Mapping[str, Any], run: RunSummary, *, twin: str) -> str:

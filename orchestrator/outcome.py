@@ -17,6 +17,7 @@ from orchestrator.compare.verdict import Part, Verdict
 COMPLETED = frozenset({"Succeeded", "Failed", "Error"})
 FAILED = frozenset({"Failed", "Error"})
 
+TIE_BREAK = ("leg-c", "tie-break")
 # Exit codes that a gate or a compare uses to say what it found; from any other program they are plain failures.
 _SAID_BY_FOXRUN = frozenset({3, 4, 5, 6, 7})
 # What Argo (and the local engine after it) puts in front of what the container itself said.
@@ -43,7 +44,9 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
     if not is_completed(workflow):
         raise ValueError(f"workflow {_name(workflow)} is {_status(workflow).get('phase') or 'Pending'}, not completed")
     written = _read(verdicts or {})
-    parts = failed_parts(workflow)
+    # What a tie-break could not say changes nothing about the pair.
+    failed, compared = failed_parts(workflow), "compare" in written
+    parts = [part for part in failed if not (compared and _role(part.name) in TIE_BREAK)]
     candidates = [*written.values()]
     candidates += [_of_part(part, workflow) for part in parts if not _explained(part, written)]
     if not candidates or (all(c.exit_code == 0 for c in candidates) and _proves_nothing(workflow, written)):
@@ -53,6 +56,8 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
     if chosen.exit_code == 5 and trainers:
         chosen = _job_failed(chosen, trainers, workflow)
     fields: dict[str, Any] = {"notes": [*chosen.notes, *_notes(workflow)]}
+    if chosen.verdict == v.DRIFT and chosen.tie_break is None:
+        fields["notes"] += [f"no tie-break: {describe_part(p)}" for p in failed if p not in parts][:1]
     if chosen.exit_code in (5, 6):
         # A compare that only says what the legs came to is no cause.
         fields["parts"] = [p for p in parts if not _explained(p, written)] or chosen.parts or parts
@@ -215,6 +220,10 @@ def _read(verdicts: Mapping[str, Any]) -> dict[str, Verdict]:
             read[node] = value if isinstance(value, Verdict) else v.from_dict(value)
         except ValueError as error:
             read[node] = v.make(v.INCOMPLETE, f"verdict.json of {node} cannot be read: {error}", next="run it again")
+    # The comparison of three says all that the comparison of two said; one that failed says nothing of the pair.
+    three = read.pop("tie-break", None)
+    if three is not None and three.verdict == v.DRIFT:
+        read["compare"] = three
     # The gate opens the way to the legs; once these were compared, its own agreement is no news.
     if "compare" in read and "gate" in read and read["gate"].exit_code == 0:
         del read["gate"]

@@ -46,6 +46,7 @@ class Request:
     tolerance: Path | None = None
     rtol: float | None = None
     verify: bool = False
+    tie_break: bool = False
     name: str | None = None
     timeout_s: float | None = None
 
@@ -106,9 +107,10 @@ def parameters_of(
         # Said, though it is our trainer's default: the gate of a year ago must be the gate of today.
         parameters = {"envs": str(ENVIRONMENTS), **parameters}
     if request.kind != "regression-pair":
-        for name in ("against", "tolerance", "rtol"):
-            if getattr(request, name) is not None:
-                raise UsageError(f"--{name} needs something to compare with", remedy="add --regression-pair")
+        for name in ("against", "tolerance", "rtol", "tie_break"):
+            if getattr(request, name) not in (None, False):
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} needs something to compare with", remedy="add --regression-pair")
     if request.worktree and settings.engine == "argo":
         raise UsageError(
             "--worktree runs files of this machine, which a cluster does not have",
@@ -131,6 +133,7 @@ def parameters_of(
             tolerance=tolerance,
             rtol=request.rtol,
             verify=request.verify,
+            tie_break=request.tie_break,
             gate_timeout_s=_seconds(settings.gate_timeout),
             leg_timeout_s=_seconds(request.timeout_s or settings.timeout),
             name=request.name,

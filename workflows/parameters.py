@@ -53,6 +53,7 @@ class RunParameters:
     tolerance: str | None = None  # JSON text of a tolerance file
     rtol: float | None = None  # relative tolerance for checksums
     verify: bool = False  # compare also checks every file against its manifest
+    tie_break: bool = False  # on drift a third leg names the odd one out
     # Where it runs
     image: str = "foxrun:{sha}"  # {sha} becomes the commit of the pod
     tools_image: str | None = None  # of compare and alert, which need foxrun but no trainer; default: image of sha

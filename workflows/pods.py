@@ -13,6 +13,7 @@ OUT = "/foxrun/out"
 IN = "/foxrun/in"
 CODE = "/foxrun/code"
 GPU_PRODUCT = "nvidia.com/gpu.product"  # set on nodes by NVIDIA's gpu-feature-discovery
+PART = "foxrun.dev/part"  # which part of a workflow a pod is
 # A trainer's own failure is final. These are not: a lost pod or node (status Error), Argo's executor that could not
 # load or save artifacts (64, 65), and SIGTERM (143), which is all that most deletions, preemptions and drains leave. A
 # passed `timeout` also ends in 143 and is told apart by its message alone ("... longer than the specified deadline").
@@ -99,6 +100,21 @@ def gpu_node(p: RunParameters) -> dict[str, str] | None:
     """The node selector of pods that train: one GPU model for all, since another model gives other bits."""
     # A template's selector takes the place of the Workflow's.
     return None if p.gpu_model is None else {**dict(p.node_selector), GPU_PRODUCT: p.gpu_model}
+
+
+def beside_same_gpus(p: RunParameters) -> m.Affinity | None:
+    """Where no GPU model is asked for: the legs of one workflow on nodes of one model, where the cluster can.
+
+    Preferred and not required: a cluster whose nodes do not carry the label would never start a pod. What it could not
+    bring about, the comparison calls incomparable.
+    """
+    if not p.gpus or p.gpu_model is not None:
+        return None
+    legs = m.LabelSelector(match_labels={"workflows.argoproj.io/workflow": "{{workflow.name}}", PART: "leg"})
+    term = m.WeightedPodAffinityTerm(
+        weight=100, pod_affinity_term=m.PodAffinityTerm(label_selector=legs, topology_key=GPU_PRODUCT)
+    )
+    return m.Affinity(pod_affinity=m.PodAffinity(preferred_during_scheduling_ignored_during_execution=[term]))
 
 
 def tolerations(p: RunParameters) -> list[m.Toleration] | None:

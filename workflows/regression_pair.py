@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hera.workflows import models as m
 
-from workflows import assembly, templates
+from workflows import assembly, templates, tie_break
 from workflows.names import label_value
 from workflows.parameters import RunParameters
 
@@ -13,7 +13,7 @@ _COMPLETED = "({leg}.Succeeded || {leg}.Failed || {leg}.Errored)"
 
 
 def regression_pair(p: RunParameters) -> m.Workflow:
-    """gate -> leg-a beside leg-b -> compare; leg-b runs ``p.against`` where it is given."""
+    """gate -> leg-a beside leg-b -> compare (-> leg-c -> tie-break); leg-b runs ``p.against`` where it is given."""
     on = f" on {label_value(p.branch)}" if p.branch else ""
     versus = "" if p.against is None else f" against {assembly.short(p.against)}"
     tasks = [
@@ -22,6 +22,9 @@ def regression_pair(p: RunParameters) -> m.Workflow:
         compare_task(),
     ]
     containers = [templates.leg(p), templates.compare(p)]
+    if p.tie_break:
+        tasks += tie_break.tasks(p)
+        containers += tie_break.containers(p)
     if p.gate:
         tasks.insert(0, assembly.gate_task(p))
         containers.insert(0, templates.gate(p))
@@ -33,6 +36,7 @@ def regression_pair(p: RunParameters) -> m.Workflow:
             f"{p.steps} training and {p.eval_steps} evaluation steps, "
             + (f"commit {p.sha} twice" if p.against is None else f"commit {p.sha} against {p.against}")
             + (f", after a gate of {p.gate_steps} steps." if p.gate else ", without a gate.")
+            + (" On drift a third leg names the odd one out." if p.tie_break else "")
         ),
         tasks=tasks,
         containers=containers,

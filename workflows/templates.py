@@ -60,7 +60,10 @@ def leg(p: RunParameters) -> m.Template:
     """One training run. Which leg, commit and image are inputs, so that the legs of a pair differ in nothing else."""
     return m.Template(
         name="leg",
-        metadata=_pod_metadata("{{inputs.parameters.checkout}}"),
+        metadata=m.Metadata(
+            annotations={"foxrun.dev/sha": "{{inputs.parameters.checkout}}"},
+            labels={pods.PART: "leg"} if pods.beside_same_gpus(p) else None,
+        ),
         inputs=m.Inputs(
             parameters=[m.Parameter(name=name) for name in ("leg", "checkout", "sha", "tree", "image")],
             artifacts=[*_code_input(p, "{{inputs.parameters.sha}}"), *_data_input(p)] or None,
@@ -87,6 +90,7 @@ def leg(p: RunParameters) -> m.Template:
             artifacts=[_directory_output("run", "{{workflow.uid}}/leg-{{inputs.parameters.leg}}/{{pod.name}}")]
         ),
         timeout=f"{p.leg_timeout_s}s",
+        affinity=pods.beside_same_gpus(p),
         node_selector=pods.gpu_node(p),
         retry_strategy=pods.retries(p),
     )

@@ -24,6 +24,8 @@ from orchestrator.cli import options
 )
 @click.option("--status-a", default="", help="Phase of leg A's node, when a workflow compares.")
 @click.option("--status-b", default="", help="Phase of leg B's node, when a workflow compares.")
+@click.option("--third", type=options.Run(), help="A third run: on drift it says which of A and B is the odd one out.")
+@click.option("--status-c", default="", help="Phase of leg C's node, when a workflow compares.")
 @click.option("--verdict", "verdict_file", type=click.Path(path_type=Path), help="Write verdict.json here.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write the HTML report here.")
 @click.option(
@@ -38,7 +40,7 @@ def command(
     a: Path | str, b: Path | str, tolerance: Path | None, tolerance_json: str, rtol: float | None, verify: bool,
     force: bool,
     allow: tuple[str, ...], ignore: tuple[str, ...], status_a: str, status_b: str, verdict_file: Path | None,
-    report_file: Path | None, writes: tuple[str, ...], fmt: str | None,
+    report_file: Path | None, writes: tuple[str, ...], fmt: str | None, third: Path | str | None, status_c: str,
 ) -> None:  # fmt: skip
     """Compare two runs (directories) or two metric files, bit by bit.
 
@@ -49,6 +51,7 @@ def command(
     foxrun compare runs/a runs/b --report report.html
     foxrun compare a.jsonl b.jsonl --rtol 1e-6 --ignore 'time*'
     foxrun compare s3://bucket/old/leg-a runs/a
+    foxrun compare runs/a runs/b --third runs/c
 
     Exit codes: 0 identical or inside your tolerance, 3 drift, 5 a job failed, 7 incomparable or incomplete.
     """
@@ -57,20 +60,20 @@ def command(
     from orchestrator.compare.policy import Options
     from orchestrator.gate import write_termination_log
 
-    verdict = comparison.compare(
-        a,
-        b,
-        Options(
-            tolerance=comparison.read_tolerance(tolerance, tolerance_json, rtol),
-            allow=frozenset(allow),
-            force=force,
-            verify=verify,
-            ignore=ignore,
-            status_a=status_a,
-            status_b=status_b,
-        ),
-        places=options.places(a, b),
+    chosen = Options(
+        tolerance=comparison.read_tolerance(tolerance, tolerance_json, rtol),
+        allow=frozenset(allow),
+        force=force,
+        verify=verify,
+        ignore=ignore,
+        status_a=status_a,
+        status_b=status_b,
     )
+    if third is None:
+        verdict = comparison.compare(a, b, chosen, places=options.places(a, b))
+    else:
+        places = options.places(a, b, third)
+        verdict = comparison.compare_three(a, b, third, chosen, status_c=status_c, places=places)
     if status_a or status_b:
         write_termination_log(verdict, os.environ)
     output.write_results(verdict, verdict_file=verdict_file, report_file=report_file, writes=writes)

@@ -43,6 +43,7 @@ def describe_run(function: F) -> F:
         click.option(
             "--name", help="Name of the workflow. The same name and request again attaches to it, or goes on."
         ),
+        click.option("--tie-break", is_flag=True, help="On drift a third leg, elsewhere, names the odd one out."),
         click.option("--verify", is_flag=True, help="The comparison also checks every file against its manifest."),
         click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance for checksums."),
         click.option("--tolerance", type=path, help="Tolerance file; without it, bits are compared."),
@@ -177,7 +178,7 @@ def request_of(flags: dict[str, Any]) -> Any:
             name: flags[name]
             for name in (
                 "worktree", "against", "seed", "mode", "steps", "eval_steps", "parameters", "parameter_file",
-                "trainer", "gate_steps", "tolerance", "rtol", "verify", "name",
+                "trainer", "gate_steps", "tolerance", "rtol", "verify", "tie_break", "name",
             )
         },
     )  # fmt: skip

@@ -25,7 +25,7 @@ def lines_of(verdict: v.Verdict) -> list[str]:
         out.append(NOT_BIT_EXACT)
     if verdict.first_divergence is not None:
         out.append(verdict.first_divergence.line)
-    out += _runs(verdict) + _agreed(verdict) + _parts(verdict) + _manifests(verdict)
+    out += _runs(verdict) + _tie_break(verdict) + _agreed(verdict) + _parts(verdict) + _manifests(verdict)
     out += _parted(verdict) + _growth(verdict) + _outcome(verdict) + _differences(verdict)
     out += [f"note: {note}" for note in verdict.notes]
     out += _next(verdict.next)
@@ -81,6 +81,18 @@ def _table(rows: list[list[str]]) -> list[str]:
     ]
 
 
+def _tie_break(verdict: v.Verdict) -> list[str]:
+    broken = verdict.tie_break
+    if broken is None:
+        return []
+    out = [f"C: {broken.run.label} (the tie-break)"]
+    for letter, word, first in (("A", broken.with_a, broken.first_with_a), ("B", broken.with_b, broken.first_with_b)):
+        if word:
+            where = first.removeprefix("FIRST_DIVERGENCE: ")
+            out.append(f"  {letter} | C: {word}" + (f" ({where})" if where else ""))
+    return out
+
+
 def _runs(verdict: v.Verdict) -> list[str]:
     out = []
     for letter, run in zip("AB", verdict.runs[:2], strict=False):
@@ -110,7 +122,8 @@ def _agreed(verdict: v.Verdict) -> list[str]:
     if agreed.planted_flip is not None:
         flip = agreed.planted_flip
         found = "found" if flip.found else "NOT FOUND: the comparison cannot be trusted"
-        out.append(f"planted flip in a copy (row {flip.row}, {flip.leaf}): {found}")
+        where = f"row {flip.row}, {flip.leaf}" if flip.row >= 0 else flip.leaf
+        out.append(f"planted flip in a copy ({where}): {found}")
     if agreed.never_changed:
         out.append(f"never changed during the run: {names(agreed.never_changed)}")
     if agreed.seed_independent:

@@ -162,6 +162,22 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TieBreak:
+    """What a third leg, C, says of a pair that drifted. `odd` is a, b, all, none (tolerances) or unknown.
+
+    `with_a` and `with_b` are the verdicts on A and C, and on B and C; `first_*` their FIRST_DIVERGENCE lines.
+    """
+
+    odd: str
+    message: str
+    with_a: str = ""
+    with_b: str = ""
+    first_with_a: str = ""
+    first_with_b: str = ""
+    run: RunSummary = field(default_factory=lambda: RunSummary(label="C", leg="c"))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What a comparison, a gate or a whole workflow came to."""
 
@@ -179,7 +195,9 @@ class Verdict:
     manifest_differences: list[FieldDifference] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     differences_total: int = 0
+    tie_break: TieBreak | None = None
     parts: list[Part] = field(default_factory=list)
+    workflow: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -269,6 +287,12 @@ _LISTS: Mapping[str, type] = {
 }
 
 
+def _with_run(value: object) -> object:
+    if not isinstance(value, Mapping) or "run" not in value:
+        return value
+    return {**value, "run": _build(RunSummary, value["run"])}
+
+
 def from_dict(value: object) -> Verdict:
     """The Verdict that `as_dict` wrote, perhaps by another version. Raises ValueError saying what is wrong."""
     if not isinstance(value, Mapping):
@@ -290,6 +314,8 @@ def from_dict(value: object) -> Verdict:
         fields["agreed"] = agreed
     if fields.get("first_divergence") is not None:
         fields["first_divergence"] = _build(Divergence, fields["first_divergence"])
+    if fields.get("tie_break") is not None:
+        fields["tie_break"] = _build(TieBreak, _with_run(fields["tie_break"]))
     return _build(Verdict, fields)
 
 

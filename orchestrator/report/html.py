@@ -117,7 +117,8 @@ def _page(verdict: Verdict) -> dict[str, Any]:
     return {
         "word": WORDS.get(verdict.verdict, verdict.verdict),
         "subject": SUBJECTS.get(verdict.subject, verdict.subject),
-        "facts": _shared_facts(verdict.runs),
+        "facts": [*([("workflow", verdict.workflow)] if verdict.workflow else []), *_shared_facts(verdict.runs)],
+        "tie_break": _tie_break(verdict),
         "pnl": _pnl(verdict.outcome),
         "component": _component(verdict),
         "divergence": _divergence(verdict),
@@ -252,10 +253,21 @@ def _agreed(verdict: Verdict) -> list[tuple[str, str]]:
     ]
     if agreed.leaves:
         out.append(("leaves in each row", f"{agreed.leaves:,}"))
-        out.append(("fingerprints that agree", f"{agreed.values:,}"))
+        if agreed.values or agreed.metrics or verdict.verdict != IDENTICAL:
+            out.append(("fingerprints that agree", f"{agreed.values:,}"))
+        else:  # nothing was read: equal hashes stand for equal files
+            out.append(("fingerprints that agree", f"all {agreed.rows * agreed.leaves:,}, by their files' hashes"))
     if agreed.metrics:
         out.append(("metric values that agree", f"{agreed.metrics:,}"))
     return out
+
+
+def _tie_break(verdict: Verdict) -> list[tuple[str, str, str]]:
+    broken = verdict.tie_break
+    if broken is None:
+        return []
+    sides = (("A and C", broken.with_a, broken.first_with_a), ("B and C", broken.with_b, broken.first_with_b))
+    return [(name, WORDS.get(word, word), line) for name, word, line in sides]
 
 
 def _runs(a: RunSummary | None, b: RunSummary | None) -> list[Pair]:

@@ -1,6 +1,6 @@
 """A trainer of a few milliseconds that writes the run contract, exact unless it is told to take a value from elsewhere.
 
--p source=NAME adds one value that must not matter to a weight at step 2; -p end=NAME ends it in another way.
+-p source=NAME[@LEG] adds one value that must not matter to a weight at step 2; -p end=NAME[@LEG] ends it in another way.
 """
 
 import argparse
@@ -57,7 +57,9 @@ def main():
     for name, default in (("seed", 1), ("mode", 1), ("steps", 5), ("eval-steps", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
-    source = options.parameters.get("source", "none")
+    source, _, leg = options.parameters.get("source", "none").partition("@")
+    if leg and leg != os.environ.get("FOXRUN_LEG"):
+        source = "none"
     end, _, leg = options.parameters.get("end", "").partition("@")
     if leg and leg != os.environ.get("FOXRUN_LEG"):
         end = ""

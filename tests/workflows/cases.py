@@ -61,5 +61,6 @@ GOLDEN = {
     "regression-pair": lambda: regression_pair(SYNTHETIC),
     "regression-pair-without-gate": lambda: regression_pair(WITHOUT_GATE),
     "regression-pair-data-against-gpu": lambda: regression_pair(ALL),
+    "regression-pair-tie-break": lambda: regression_pair(replace(SYNTHETIC, tie_break=True, gpus=1)),
     "ci-gate": lambda: ci_gate(SMOKE),
 }

@@ -69,6 +69,7 @@ def node_tags(prefix: str, node: Node, template: Mapping[str, Any] | None) -> Ta
         f"{prefix}.status": node["phase"],
         f"{prefix}.startedAt": node.get("startedAt", ""),
         f"{prefix}.finishedAt": node.get("finishedAt", ""),
+        f"{prefix}.hostNodeName": "localhost",
     }
     if "exitCode" in outputs:
         tags[f"{prefix}.exitCode"] = outputs["exitCode"]

@@ -13,6 +13,8 @@ from orchestrator.engines.local.supported import as_list, as_map
 from orchestrator.engines.local.templates import calls_of, items, missing_arguments
 from orchestrator.engines.local.validate_template import input_tag_names
 
+_OF_NODES = ("id", "status", "startedAt", "finishedAt", "exitCode", "hostNodeName")
+
 Templates = Mapping[str, Mapping[str, Any]]
 
 
@@ -154,7 +156,7 @@ def _tag_problems(
     for call in before:
         name = f"{prefix}.{call.get('name')}"
         called = templates.get(call.get("template", ""), {})
-        tags |= {f"{name}.{word}" for word in ("id", "status", "startedAt", "finishedAt", "exitCode")}
+        tags |= {f"{name}.{word}" for word in _OF_NODES}
         tags |= {f"{name}.outputs.parameters.{p.get('name')}" for p in items(called, "outputs", "parameters")}
         artifacts |= {f"{name}.outputs.artifacts.{a.get('name')}" for a in items(called, "outputs", "artifacts")}
     for place, tag in tags_in(value):
