@@ -53,18 +53,69 @@ def steps(job: str) -> dict[str, dict[str, Any]]:
     return {step["name"]: step for step in github()["jobs"][job]["steps"] if "name" in step}
 
 
-def test_github_starts_on_pushes_to_such_branches_alone() -> None:
-    assert list(github()["on"]) == ["push"] and list(github()["on"]["push"]) == ["branches"]
+GITHUB = {"GITHUB_REPOSITORY": "fox/trainer", "GITHUB_RUN_ATTEMPT": "1", "BRANCH": "ml-alpha-$(reboot)"}
+# Of a pull or merge request, and whether it starts a job: (its base is the default branch, it is of the repository
+# itself, it comes from ml-alpha-*, whose push has started one already).
+REQUESTS = {
+    (True, True, False): True,
+    (False, True, False): False,
+    (True, False, False): False,
+    (True, True, True): False,
+}
+
+
+def test_github_starts_on_pushes_to_such_branches() -> None:
+    assert list(github()["on"]) == ["push", "pull_request"] and list(github()["on"]["push"]) == ["branches"]
     [pattern] = github()["on"]["push"]["branches"]
     as_regex = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^/]*")
     assert {branch: bool(re.fullmatch(as_regex, branch)) for branch in STARTS} == STARTS
 
 
-def test_gitlab_starts_on_pushes_to_such_branches_alone() -> None:
+def test_github_starts_on_pull_requests_to_the_default_branch() -> None:
+    for name, job in github()["jobs"].items():
+        engine, _, rest = " ".join(job["if"].split()).partition(" && ")
+        assert engine == f"vars.FOXRUN_ENGINE {'!=' if name == 'runner' else '=='} 'argo'"
+        for (default, same, alpha), starts in REQUESTS.items():
+            facts = {
+                "github.event_name": "pull_request", "github.repository": "fox/trainer",
+                "github.event.repository.default_branch": "main",
+                "github.event.pull_request.base.ref": "main" if default else "release-1",
+                "github.event.pull_request.head.repo.full_name": "fox/trainer" if same else "somebody/trainer",
+                "github.head_ref": "ml-alpha-1" if alpha else "feature/1",
+            }  # fmt: skip
+            assert _holds(rest, facts) is starts, (default, same, alpha)
+        assert _holds(rest, {**facts, "github.event_name": "push"})
+
+
+def test_gitlab_starts_on_merge_requests_to_the_default_branch() -> None:
+    for job in gitlab().values():
+        condition = job["rules"][1]["if"].partition(" && ")[2]
+        for (default, same, alpha), starts in REQUESTS.items():
+            facts = {
+                "$CI_PIPELINE_SOURCE": "merge_request_event", "$CI_DEFAULT_BRANCH": "main", "$CI_PROJECT_ID": "14",
+                "$CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main" if default else "release-1",
+                "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "14" if same else "99",
+                "$CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "ml-alpha-1" if alpha else "feature/1",
+            }  # fmt: skip
+            assert _holds(condition, facts) is starts, (default, same, alpha)
+            assert not _holds(condition, {**facts, "$CI_PIPELINE_SOURCE": "schedule"})
+
+
+def _holds(condition: str, facts: dict[str, str]) -> bool:
+    """The value of a condition in the small part of both hosts' languages that the files use."""
+    text = re.sub(r"!startsWith\(([\w.]+), ('[^']*')\)", r"not \1.startswith(\2)", condition)
+    text = re.sub(r"(\$\w+) !~ /\^([\w-]+)/", r'not \1.startswith("\2")', text)
+    text = text.replace("&&", "and").replace("||", "or")
+    for name in sorted(facts, key=len, reverse=True):
+        text = re.sub(re.escape(name) + r"(?![\w])(?!\.(?!startswith))", repr(facts[name]), text)
+    return bool(eval(text, {"__builtins__": {}}))
+
+
+def test_gitlab_starts_on_pushes_to_such_branches() -> None:
     for name, job in gitlab().items():
-        [rule] = job["rules"]
-        pushed, branch, engine = rule["if"].split(" && ")
-        assert pushed == '$CI_PIPELINE_SOURCE == "push"', "no merge requests of forks, no schedules"
+        assert len(job["rules"]) == 2
+        engine, pushed, branch = job["rules"][0]["if"].split(" && ")
+        assert pushed == '$CI_PIPELINE_SOURCE == "push"', "no schedules"
         match = re.fullmatch(r"\$CI_COMMIT_BRANCH =~ /(.*)/", branch)
         assert match is not None, "tags have no CI_COMMIT_BRANCH"
         assert {b: bool(re.search(match[1], b)) for b in STARTS} == STARTS
@@ -78,13 +129,12 @@ def test_no_value_that_others_choose_is_pasted_into_a_command() -> None:
     for job in gitlab().values():
         for line in [*job.get("before_script", []), *job["script"]]:
             unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", line)
-            assert not re.search(r"\$CI_COMMIT_(BRANCH|REF|MESSAGE|TITLE|AUTHOR)", unquoted), line
+            assert not re.search(r"\$\{?CI_(COMMIT|MERGE_REQUEST)_\w*(BRANCH|REF|MESSAGE|TITLE|AUTHOR)", unquoted), line
 
 
 def test_every_setting_is_one_that_foxrun_knows(here: Place) -> None:
     for variables in (
-        github()["env"],
-        github()["jobs"]["cluster"]["env"],
+        *(job["env"] for job in github()["jobs"].values()),
         *(j.get("variables", {}) for j in gitlab().values()),
     ):
         given = {k: v for k, v in variables.items() if k.startswith("FOXRUN_") and not re.search(r"\$", v)}
@@ -96,20 +146,23 @@ def test_every_setting_is_one_that_foxrun_knows(here: Place) -> None:
 
 
 def test_githubs_commands_give_the_verdict_and_its_report(repo: Place) -> None:
-    env = {"GITHUB_SHA": repo.git("rev-parse", "HEAD"), "GITHUB_REPOSITORY": "fox/trainer", "GITHUB_RUN_ATTEMPT": "1"}
+    env = {"COMMIT": repo.git("rev-parse", "HEAD"), **GITHUB}
     job = steps("runner")
-    done = _bash(repo, job["Regression pair"]["run"], env)
+    assert _bash(repo, job["Branch"]["run"], env).returncode == 0
+    done = _bash(repo, job["Gate"]["run"], env)
     assert done.returncode == 0, done.stderr
+    annotations = repo("get", "@latest", "-o", "json").json["metadata"]["annotations"]
+    assert (annotations["foxrun.dev/branch"], annotations["foxrun.dev/kind"]) == ("ml-alpha-$(reboot)", "ci-gate")
     assert "identical: every compared bit agrees" in done.stdout
     assert _bash(repo, job["Report"]["run"], env).returncode == 0
     assert "Identical" in (repo.directory / "foxrun-report.html").read_text("utf-8")
-    again = _bash(repo, job["Regression pair"]["run"], env)
+    again = _bash(repo, job["Gate"]["run"], env)
     assert (again.returncode, len(repo("list", "-o", "name").out.split())) == (0, 1), "a job run again attaches"
 
 
 def test_githubs_job_fails_when_the_runs_part(repo: Place) -> None:
-    env = {"GITHUB_SHA": repo.git("rev-parse", "HEAD"), "GITHUB_REPOSITORY": "fox/trainer", "GITHUB_RUN_ATTEMPT": "1"}
-    words = steps("runner")["Regression pair"]["run"] + " --no-gate -p source=urandom"
+    env = {"COMMIT": repo.git("rev-parse", "HEAD"), **GITHUB}
+    words = steps("runner")["Gate"]["run"] + " -p source=urandom"
     done = _bash(repo, words, env)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "FIRST_DIVERGENCE: " in done.stdout
@@ -151,14 +204,14 @@ def test_githubs_cluster_job_is_accepted_by_a_cluster(repo: Place, namespace: st
     from tests.infra.namespace import Account, kubeconfig
 
     sha = repo.git("rev-parse", "HEAD")
-    env = {"GITHUB_SHA": sha, "GITHUB_REPOSITORY": "fox/trainer", "GITHUB_RUN_ATTEMPT": "1", "FOXRUN_ENGINE": "argo",
+    env = {"COMMIT": sha, **GITHUB, "FOXRUN_ENGINE": "argo",
            "RUNNER_TEMP": str(tmp_path), "GITHUB_ENV": str(tmp_path / "env"),
            "KUBECONFIG_TEXT": kubeconfig(Account(namespace, "foxrun-submitter"))}  # fmt: skip
     assert _bash(repo, steps("cluster")["Cluster"]["run"], env).returncode == 0
     assert stat.S_IMODE((tmp_path / "kubeconfig").stat().st_mode) == 0o600
     env |= dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
     env |= {"FOXRUN_NAMESPACE": namespace, "FOXRUN_IMAGE": "registry.example.com/fox/foxrun@sha256:" + "0" * 64}
-    words = steps("cluster")["Regression pair"]["run"].replace("--log", "--dry-run=server -o json")
+    words = steps("cluster")["Gate"]["run"].replace("--log", "--dry-run=server -o json")
     assert shlex.split(words)[0] == "foxrun"
     done = _bash(repo, words, env)
     assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 if os.environ.get("KUBECONFIG"):
     from tests.events.server import name_of
 
-DEADLINE_S = 90
+DEADLINE_S = 300
 
 
 def test_what_each_delivery_starts(endpoint: Endpoint) -> None:
@@ -71,7 +71,7 @@ def test_a_form_is_refused(endpoint: Endpoint) -> None:
     body = urllib.parse.urlencode({"payload": json.dumps(push)}).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded", **endpoint.headers(delivery, body)}
     before = set(endpoint.workflows())
-    assert endpoint.post(body, headers)[0] in (400, 401)
+    assert endpoint.post(body, headers)[0] == 400
     assert set(endpoint.workflows()) == before
 
 

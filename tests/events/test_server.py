@@ -42,11 +42,12 @@ def test_signatures_count_in_client_mode_alone(tmp_path: Path) -> None:
 
     with namespace(tmp_path, "bare", change, components=("webhooks",)) as name:
         there = Endpoint(name)
-        there.set_up()
         own = tmp_path / "kubeconfig"
         own.write_text(kubeconfig(Account(name, "argo-server")))
         with _server("client", name, str(own), tmp_path / "client.log") as address:
             client = replace(there, server=address)
+            assert client.send(_push("early"))[0] == 403, "there is no Secret yet"
+            there.set_up()
             assert client.send(_push("signed"))[0] == 200
             assert client.send(_push("unsigned", MISSING))[0] == 401
         assert _branches(there) == ["signed"]
