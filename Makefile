@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: cluster-proofs image templates help install demo test check format lint types imports bench sensitivity gates bench-s3
+.PHONY: cluster-proofs cluster-faults image templates help install demo test check format lint types imports bench sensitivity gates bench-s3
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -22,7 +22,7 @@ demo: install  ## a regression pair of HEAD on synthetic market data
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # The image's and a second controller's proofs take minutes of building and waiting: `make cluster-proofs` runs them.
-PROOFS := tests/image tests/infra/test_bare.py
+PROOFS := tests/image tests/cluster/test_submit.py tests/infra/test_bare.py
 
 test: install  ## every test but those of cluster-proofs (cluster tests run where KUBECONFIG names a cluster)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore ,$(PROOFS))
@@ -30,9 +30,16 @@ test: install  ## every test but those of cluster-proofs (cluster tests run wher
 cluster-proofs: install  ## builds the image, runs pairs in it on the cluster; Argo's controller under infra/'s rights
 	$(BIN)/python -m pytest $(PROOFS)
 
-image: install  ## the image of this checkout (docker)
-	docker build -t foxrun:$$(git rev-parse HEAD) --build-arg TREE=$$(git rev-parse 'HEAD^{tree}') \
+# A cluster's own tool does it as well: make image IMAGE_TOOL=../shared/cluster/image IMAGE_ARGS='--build-arg TORCH_INDEX='
+IMAGE_TOOL ?= docker
+IMAGE_ARGS ?=
+image:  ## the image of HEAD, as foxrun:SHA (docker; IMAGE_TOOL names another program)
+	@git diff --quiet HEAD || { echo "commit first: the image is recorded as the tree of HEAD" >&2; exit 1; }
+	$(IMAGE_TOOL) build -t foxrun:$$(git rev-parse HEAD) $(IMAGE_ARGS) --build-arg TREE=$$(git rev-parse 'HEAD^{tree}') \
 	  --build-arg SHA=$$(git rev-parse HEAD) .
+
+cluster-faults: install  ## every `-p fault=` here and on the cluster, side by side (KUBECONFIG; FOXRUN_IMAGE with HEAD in it)
+	$(BIN)/python -m benchmarks.trainer_faults
 
 templates: install  ## WorkflowTemplates in infra/ from workflows/
 	$(BIN)/python -m infra.render

@@ -157,6 +157,14 @@ def remote_url(repo: Path | str, remote: str = "origin") -> str:
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
+def is_published(repo: Path | str, sha: str) -> bool:
+    """Whether a remote has the commit, as far as this clone knows; True where it knows of no remote's branches."""
+    known = _git(repo, ["for-each-ref", "--count=1", "refs/remotes/"])
+    return not known or bool(
+        _git(repo, ["for-each-ref", "--count=1", "--contains", resolve(repo, sha), "refs/remotes/"])
+    )
+
+
 def is_dirty(directory: Path | str) -> bool:
     """Whether the working tree has uncommitted changes or files that git neither tracks nor ignores."""
     return bool(_git(directory, ["status", "--porcelain", "--untracked-files=normal"]))

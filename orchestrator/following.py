@@ -45,7 +45,7 @@ class Ended:
 
     workflow: dict[str, Any]
     verdict: Verdict
-    report: Path
+    report: Path | None  # None where it could not be written, as a note of the verdict says
 
 
 def views(workflow: Mapping[str, Any]) -> list[NodeView]:
@@ -110,7 +110,15 @@ def ended(engine: Engine, name: str, *, reports: Path) -> Ended:
     if workflow["status"]["phase"] != "Error" and _label(workflow) != verdict.verdict:
         with contextlib.suppress(FoxrunError):
             engine.set_labels(name, {VERDICT_LABEL: verdict.verdict})
-    return Ended(workflow=workflow, verdict=verdict, report=write_report(verdict, reports / f"{name}.html"))
+    try:
+        report = write_report(verdict, reports / f"{name}.html")
+    except OSError as error:
+        # A full disk here changes nothing of what was found there.
+        later = f"{reports}: the report cannot be written: {error.strerror}; `foxrun report {name}` writes it later"
+        return Ended(
+            workflow=workflow, verdict=dataclasses.replace(verdict, notes=[*verdict.notes, later]), report=None
+        )
+    return Ended(workflow=workflow, verdict=verdict, report=report)
 
 
 def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:

@@ -37,7 +37,8 @@ class Reference:
 
 def parse(text: str) -> Reference:
     """An image's reference, in full. Raises UsageError for what is none."""
-    match = re.fullmatch(r"(?P<path>[^@\s]+?)(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>\w+:[0-9a-f]{32,}))?", text)
+    path = r"(?P<path>(?:[^@:/\s]+(?::\d+)?/)?[^@:\s]+)"
+    match = re.fullmatch(path + r"(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>\w+:[0-9a-f]{32,}))?", text)
     if match is None:
         raise UsageError(f"{text!r} is no image", remedy="write REGISTRY/NAME:TAG, such as ghcr.io/lab/foxrun:{sha}")
     first, slash, rest = match["path"].partition("/")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import UsageError
 from orchestrator.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestrator.engines.base import Engine
+    from workflows.parameters import RunParameters
 
 _SAME = (
     "image", "image_pull_policy", "image_pull_secrets", "cpu", "memory", "gpus", "service_account", "user_id",
@@ -34,6 +39,23 @@ def place_of(settings: Settings, repository: Path) -> dict[str, Any]:
     if settings.engine == "argo" and settings.code == "git":
         place |= {"git_url": _git_url(settings, repository), "git_secret": settings.git_secret or None}
     return place
+
+
+def on_a_cluster(
+    parameters: RunParameters, settings: Settings, engine: Engine, repository: Path, *, say: Callable[[str], None]
+) -> RunParameters:
+    """The same with images by digest, as far as somebody tells; ``say`` hears what pods may lack."""
+    from foxrun import git
+    from orchestrator.engines.argo import ArgoEngine
+    from orchestrator.pinning import pinned
+
+    for sha in (parameters.sha, parameters.against):
+        if parameters.git_url and sha and not git.is_published(repository, sha):
+            say(
+                f"commit {sha[:12]} is on no branch of a remote, as far as this clone knows; push it, lest pods miss it"
+            )
+    assert isinstance(engine, ArgoEngine)
+    return pinned(parameters, how=settings.image_digest, on_nodes=engine.image_digest, say=say)
 
 
 def _git_url(settings: Settings, repository: Path) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import UsageError
-from orchestrator.pods import place_of
+from orchestrator.pods import on_a_cluster, place_of
 from orchestrator.settings import Settings, home_directory
 from orchestrator.training import OPTIONS, command_of, training_of
 
@@ -183,11 +183,7 @@ def made(
     """
     parameters = parameters_of(request, settings, engine, directory=directory, store=store)
     if settings.engine == "argo":
-        from orchestrator.engines.argo import ArgoEngine
-        from orchestrator.pinning import pinned
-
-        assert isinstance(engine, ArgoEngine)
-        parameters = pinned(parameters, how=settings.image_digest, on_nodes=engine.image_digest, say=say)
+        parameters = on_a_cluster(parameters, settings, engine, _top(directory), say=say)
     if parameters.name is None:
         # Letters and digits that are not mistaken for each other, as Kubernetes' own random suffixes.
         suffix = "".join(secrets.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))

@@ -152,6 +152,19 @@ def test_branch_and_dirtiness(repo: Path) -> None:
     assert git.branch(repo) == ""
 
 
+def test_whether_a_remote_has_a_commit(repo: Path, tmp_path: Path) -> None:
+    sha = run(repo, "rev-parse", "HEAD")
+    assert git.is_published(repo, sha), "nothing is known of any remote"
+    assert git.remote_url(repo) == ""
+    run(tmp_path, "clone", "--quiet", str(repo), "clone")
+    clone = tmp_path / "clone"
+    assert (git.is_published(clone, sha), git.remote_url(clone)) == (True, str(repo))
+    (clone / "new.py").write_text("")
+    run(clone, "add", "--all")
+    run(clone, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "-m", "new")
+    assert not git.is_published(clone, "HEAD")
+
+
 # Tree hashes
 
 

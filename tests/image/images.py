@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
@@ -24,22 +23,35 @@ def tool() -> str | None:
 
 
 def snapshot(target: Path) -> Path:
-    """A copy of the files that the image is made of: they must not change between the build and what follows."""
+    """A repository with the files that the image is made of, which must not change between the build and what follows.
+
+    Equal files give the same commit, and so the same image: it is made by nobody, at no time.
+    """
     target.mkdir(parents=True)
     for name in CONTENT:
         shutil.copy2(ROOT / name, target)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, target / package, ignore=shutil.ignore_patterns("__pycache__", "*.py[co]"))
+    git(target, "init", "-q", "-b", "main")
+    commit(target, "as in the image")
     return target
 
 
-def content_hash(context: Path) -> str:
-    """40 digits that change when a file of the image does; what the test images take for their tree."""
-    digest = hashlib.sha256()
-    for file in sorted(path for path in context.rglob("*") if path.is_file()):
-        digest.update(f"{file.relative_to(context)}\0{file.stat().st_size}\0".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:40]
+def commit(repository: Path, message: str) -> str:
+    """Commit everything; returns the commit."""
+    git(repository, "add", "--all")
+    git(repository, "commit", "-q", "-m", message)
+    return git(repository, "rev-parse", "HEAD")
+
+
+def git(repository: Path, *words: str) -> str:
+    """What git says."""
+    known = {"NAME": "test", "EMAIL": "test@example.org", "DATE": "2026-01-01T00:00:00Z"}
+    nobody = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in known.items()}
+    command = ["git", "-c", "commit.gpgsign=false", "-c", "core.autocrlf=false", *words]
+    done = subprocess.run(command, cwd=repository, env={**os.environ, **nobody}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def build(context: Path, tag: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -52,21 +64,30 @@ def build(context: Path, tag: str, *arguments: str) -> subprocess.CompletedProce
 
 @dataclass(frozen=True)
 class Image:
-    """A loaded image, the tree that it was told it is, and the files it was built of."""
+    """A loaded image, the tree that it was told it is, and the repository it was built of."""
 
     reference: str
     tree: str
     context: Path
 
 
-def image(context: Path, *, torch: str = "cpu") -> Image:
+def reference_of(context: Path) -> str:
+    """What the image of a snapshot is called: by its commit, as `foxrun submit` asks for it."""
+    return f"{REPOSITORY}:{git(context, 'rev-parse', 'HEAD')}"
+
+
+def is_loaded(reference: str) -> bool:
+    """Whether the cluster has the image."""
+    return reference in _loaded()
+
+
+def image(context: Path) -> Image:
     """The image of ``context``; built when it is not loaded yet."""
-    tree = content_hash(context)
-    tag = f"{REPOSITORY}:{tree[:16]}-{torch}"
+    tree, tag = git(context, "rev-parse", "HEAD^{tree}"), reference_of(context)
     with (Path(tempfile.gettempdir()) / "foxrun-image-test.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # workers of one test run ask for the same image at once
         if tag not in _loaded():
-            done = build(context, tag, "--build-arg", f"TREE={tree}", "--build-arg", f"TORCH={torch}")
+            done = build(context, tag, "--build-arg", f"TREE={tree}")
             assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return Image(tag, tree, context)
 
