@@ -22,12 +22,12 @@ demo: install  ## a regression pair of HEAD on synthetic market data
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # The image's and a second controller's proofs take minutes of building and waiting: `make cluster-proofs` runs them.
-PROOFS := tests/image tests/cluster/test_submit.py tests/infra/test_bare.py
+PROOFS := tests/image tests/cluster/test_submit.py tests/infra/test_bare.py tests/events/test_end_to_end.py
 
 test: install  ## every test but those of cluster-proofs (cluster tests run where KUBECONFIG names a cluster)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore ,$(PROOFS))
 
-cluster-proofs: install  ## builds the image, runs pairs in it on the cluster; Argo's controller under infra/'s rights
+cluster-proofs: install  ## builds the image, runs pairs in it on the cluster, started by a push too; Argo under infra/'s rights
 	$(BIN)/python -m pytest $(PROOFS)
 
 # A cluster's own tool does it as well: make image IMAGE_TOOL=../shared/cluster/image IMAGE_ARGS='--build-arg TORCH_INDEX='
