@@ -35,25 +35,36 @@ def report(
     Raises:
         UsageError: nothing there that a report can be made of.
     """
+    verdict, name = verdict_of(subjects, settings=settings, engine=engine, places=places)
+    usual = home_directory(settings) / "reports" / f"{name}.html" if name else Path("report.html")
+    return write_report(verdict, out or usual).absolute()
+
+
+def verdict_of(
+    subjects: Sequence[str], *, settings: Settings, engine: Callable[[], Engine], places: Places | None = None
+) -> tuple[Verdict, str]:
+    """The verdict of a workflow, of what holds one, or of two runs; and the workflow's name where it is one.
+
+    Raises:
+        UsageError: nothing there that has a verdict.
+    """
     if len(subjects) > 2:
         raise UsageError(
             f"a report is of one workflow or of two runs, not of {len(subjects)}", remedy="give one or two"
         )
     if len(subjects) == 2:
-        verdict = comparison.compare(subjects[0], subjects[1], places=places)
-        return write_report(verdict, out or Path("report.html")).absolute()
+        return comparison.compare(subjects[0], subjects[1], places=places), ""
     if is_remote(subjects[0]):
-        verdict = _of_address(subjects[0], places or Places(settings))
-        return write_report(verdict, out or Path("report.html")).absolute()
+        return _of_address(subjects[0], places or Places(settings)), ""
     path = Path(subjects[0])
     if path.exists():
-        return write_report(_of_path(path), out or Path("report.html")).absolute()
+        return _of_path(path), ""
     there = engine()
     name = full_name(there, subjects[0])
     workflow = there.get(name)
     if not is_completed(workflow):
         raise UsageError(f"workflow {name} is not completed", remedy=f"foxrun watch {name} writes it at the end")
-    return write_report(judge(there, workflow), out or home_directory(settings) / "reports" / f"{name}.html").absolute()
+    return judge(there, workflow), name
 
 
 def _of_path(path: Path) -> Verdict:

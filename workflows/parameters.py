@@ -140,7 +140,7 @@ class RunParameters:
             raise InvalidParameter(
                 "mode", f"{self.mode} is none of 0, 1, 2, 3", "0 is fast, 1 pedantic, 2 the control, 3 fast and exact"
             )
-        least = {"seed": 0, "eval_steps": 0, "gpus": 0, "retries": 0}
+        least = {"seed": 0, "mode": 0, "eval_steps": 0, "gpus": 0, "retries": 0}
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "int":

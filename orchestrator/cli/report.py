@@ -7,13 +7,15 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import options
+from orchestrator.settings import Settings
 
 
 @click.command("report")
 @click.argument("subjects", nargs=-1, required=True, metavar="NAME | VERDICT.JSON | A B")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write it here.")
+@click.option("--as-note", is_flag=True, help="A dated entry for a record of root causes, as Markdown; --out appends.")
 @click.option("--open/--no-open", "show", default=False, help="Open it in the browser.  [default: no]")
-def command(subjects: tuple[str, ...], out: Path | None, show: bool) -> None:
+def command(subjects: tuple[str, ...], out: Path | None, as_note: bool, show: bool) -> None:
     """Write the HTML report of a workflow, of a run, or of two runs, and print its path.
 
     One file, no script, nothing remote. NAME is a completed workflow, the beginning of its name, or @latest; a
@@ -28,6 +30,8 @@ def command(subjects: tuple[str, ...], out: Path | None, show: bool) -> None:
     from orchestrator.reporting import report
 
     settings = options.current()
+    if as_note:
+        return _write_note(subjects, settings, out)
     file = report(
         subjects,
         settings=settings,
@@ -38,3 +42,21 @@ def command(subjects: tuple[str, ...], out: Path | None, show: bool) -> None:
     click.echo(file)
     if show:
         click.launch(str(file))
+
+
+def _write_note(subjects: tuple[str, ...], settings: Settings, out: Path | None) -> None:
+    from datetime import UTC, datetime
+
+    from orchestrator.report.note import note
+    from orchestrator.reporting import verdict_of
+
+    verdict, _ = verdict_of(
+        subjects, settings=settings, engine=lambda: options.engine_of(settings), places=options.places(*subjects)
+    )
+    text = note(verdict, date=datetime.now(UTC).strftime("%Y-%m-%d"))
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    with out.open("a", encoding="utf-8") as stream:
+        stream.write(("\n" if out.stat().st_size else "") + text)
+    click.echo(out)

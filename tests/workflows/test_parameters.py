@@ -157,3 +157,8 @@ def expand(text: str) -> str:
 @given(st.text(alphabet="$(A) x"))
 def test_escaped_dollars_arrive_as_they_were(text: str) -> None:
     assert expand(escape_dollars(text)) == text
+
+
+def test_every_mode_is_a_mode() -> None:
+    for mode in (0, 1, 2, 3):
+        assert replace(SYNTHETIC, mode=mode).mode == mode
