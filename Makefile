@@ -73,5 +73,8 @@ gates: install  ## each random fault parts in 20 of 20 gates
 faults: install  ## break a real cluster while a pair runs (FOXRUN_FAULT: the command that breaks and mends it)
 	$(BIN)/python -m benchmarks.faults
 
+bench-submit: install  ## what a submit takes beyond the server's own answer, median of pairs (KUBECONFIG)
+	$(BIN)/python -m benchmarks.submit
+
 bench-watching: install  ## memory of one process that watches 1,000 workflows; what a submit costs (KUBECONFIG)
 	$(BIN)/python -m benchmarks.watching

@@ -55,7 +55,7 @@ def cluster() -> "Cluster":
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_api_server_accepts_it(cluster: "Cluster", name: str) -> None:
     created = cluster.create(to_dict(GOLDEN[name]()), dry_run="All")
-    assert created["metadata"]["name"].startswith(("regression-pair-", "train-", "nightly-"))
+    assert created["metadata"]["name"].startswith(("regression-pair-", "train-", "ci-gate-", "nightly-"))
 
 
 @pytest.mark.skipif(shutil.which("argo") is None, reason="no argo on PATH")
