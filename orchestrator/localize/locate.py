@@ -1,0 +1,311 @@
+"""The whole of it: twins until they part, the step, the operation, its replay, the cause, remedies that are tried."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from orchestrator.localize import source
+from orchestrator.localize.causes import judge
+from orchestrator.localize.events import Origin
+from orchestrator.localize.facts import Facts
+from orchestrator.localize.operations import Found, look
+from orchestrator.localize.pair import Kind, Pair, Window
+from orchestrator.localize.remedies import Tried, try_remedies
+from orchestrator.localize.replay import replay
+from orchestrator.localize.result import (
+    HOST_VALUE,
+    OUTPUTS_DIFFER,
+    Localization,
+    Operation,
+    Parted,
+    Trial,
+    rules_out,
+)
+from orchestrator.localize.session import Session
+from orchestrator.localize.steps import StepsFound
+
+THREADS = (1, max(2, min(8, 2 * (os.cpu_count() or 1))))
+KINDS = {
+    "hostile": "differ in all that must not matter",
+    "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",
+    "load": "run beside other load",
+}
+_NEVER = "faults that part a pair more rarely than these pairs would show"
+
+
+def kind_named(name: str) -> Kind:
+    """A kind of pair by its name."""
+    return Kind(name=name, threads=THREADS if name in ("threads", "load") else None, load=name == "load")
+
+
+def localize(session: Session) -> Localization:
+    """Make pairs of twins until one parts, and find out where and why.
+
+    Raises:
+        JobFailed: the program fails; DeadlinePassed: it does not end in time; UsageError: it cannot be started.
+    """
+    parted = _until_parted(session)
+    if parted is None:
+        return _clean(session)
+    kind, steps, pair = parted
+    found = _operations(session, kind, steps)
+    main = _chosen(found)
+    facts = _facts(session, kind, steps, main, pair)
+    if main is not None and main.origin is not None and session.options.replay_runs and session.affords(2.0):
+        facts = dataclasses.replace(facts, replay=replay(session, kind, main))
+    causes = judge(facts)
+    tried = Tried(facts=facts, remedies=[])
+    if session.options.remedies:
+        tried = try_remedies(session, kind, facts, causes, _rate(session, kind))
+        causes = judge(tried.facts)
+    result = _result(session, steps, main, found, tried.facts)
+    result = dataclasses.replace(
+        result,
+        causes=causes,
+        remedies=source.with_lines(tried.remedies, result.operation),
+        replay=facts.replay,
+        further=[*result.further, *tried.further],
+    )
+    session.drop(pair)
+    for item in found:
+        session.drop(item.pair)
+    return dataclasses.replace(result, message=message(result), next=following(result))
+
+
+def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
+    """Pairs of each kind in turn; the first that parts decides the kind of all that follow."""
+    order = ["hostile"] * session.options.trials + ["threads", "load"]
+    for number, name in enumerate(order, start=1):
+        if number > 1 and not session.affords():
+            session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
+            break
+        kind = kind_named(name)
+        window = Window(level="steps", stop_after=session.options.stop_after, dump_steps=session.options.dump_steps)
+        pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
+        steps = session.compared(pair)
+        leaf = steps.leaf
+        session.trials.append(Trial(number=number, pair=name, step=steps.step, leaf=leaf, note=_short(steps)))
+        if leaf:
+            session.listener.stage(f"parted {_at(steps)} in {leaf}")
+            return kind, steps, pair
+        _see(session, pair, steps)
+        session.drop(pair)
+    return None
+
+
+def _short(steps: StepsFound) -> str:
+    return steps.note if steps.note != "(files)" else "no steps were seen; a file that the twins wrote differs"
+
+
+def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
+    """What an agreeing pair did not show."""
+    if not pair.a.processes:
+        text = "the program itself: it did not load the tracer (no Python, or one that ignores PYTHONPATH)"
+    elif not steps.rows:
+        text = "steps: the program made none that were seen; only the files that it wrote were compared"
+    else:
+        return
+    if text not in session.not_looked_at:
+        session.not_looked_at.append(text)
+
+
+def _operations(session: Session, kind: Kind, steps: StepsFound) -> list[Found]:
+    """Trials with events, as many as make three in all; the first divergence may alternate."""
+    found: list[Found] = []
+    wanted = max(1, min(session.options.trials, 3) - 1)
+    attempts = 0
+    while len(found) < wanted and attempts < wanted + 3 and (attempts == 0 or session.affords(1.5)):
+        attempts += 1
+        number = len(session.trials) + 1
+        one = look(session, kind, steps, f"trial {number}: the same, with every operation around {_at(steps)}")
+        if one is None:
+            session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
+            continue
+        found.append(one)
+        name = "" if one.origin is None else f"{one.origin.a.name} at {one.origin.a.where or '?'}"
+        session.trials.append(
+            Trial(number=number, pair=kind.name, step=one.steps.step, leaf=one.steps.leaf, operation=name)
+        )
+        if one.origin is not None:
+            session.listener.stage(f"origin: {name} ({one.origin.how})")
+    return found
+
+
+def _chosen(found: Sequence[Found]) -> Found | None:
+    """The origin that most trials name; of several, the one that lies earliest."""
+    with_origin = [item for item in found if item.origin is not None]
+    if not with_origin:
+        return found[0] if found else None
+    votes = Counter(_name(item) for item in with_origin)
+    return min(with_origin, key=lambda item: (-votes[_name(item)], _place(item)))
+
+
+def _name(item: Found) -> tuple[str, str, str]:
+    origin = item.origin
+    return ("", "", "") if origin is None else (origin.a.name, origin.a.where, origin.how)
+
+
+def _place(item: Found) -> tuple[int, int]:
+    assert item.origin is not None
+    return (item.origin.a.step, item.origin.a.i)
+
+
+def _rate(session: Session, kind: Kind) -> float:
+    """How often such a pair parts, cautiously: of n pairs that all parted, n / (n + 1)."""
+    mine = [trial for trial in session.trials if trial.pair == kind.name]
+    return sum(1 for trial in mine if trial.leaf) / (len(mine) + 1)
+
+
+def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, pair: Pair) -> Facts:
+    shown = main.pair if main is not None else pair
+    agreed = sum(1 for trial in session.trials if trial.pair == "hostile" and not trial.leaf)
+    return Facts(
+        steps=main.steps if main is not None else steps,
+        origin=main.origin if main is not None else None,
+        leads=main.leads if main is not None else (),
+        header=shown.a.main.header,
+        other_header=shown.b.main.header,
+        resumed=session.request.other is not None,
+        parted_kind=kind.name,
+        hostile_agreed=agreed,
+        threads=main.aligned.threads if main is not None else 1,
+        in_child=main is not None and main.origin is not None and main.origin.process != shown.a.main.name,
+        children=main.children if main is not None else 0,
+    )
+
+
+def _result(
+    session: Session, steps: StepsFound, main: Found | None, found: Sequence[Found], facts: Facts
+) -> Localization:
+    seen = main.steps if main is not None else steps
+    operation = operation_of(main) if main is not None else None
+    step = seen.step if seen.step is not None else operation.step if operation is not None else None
+    others = {_name(item): item for item in found if item is not main and item.origin is not None}
+    if main is not None:
+        others.pop(_name(main), None)
+    growth = steps.growth or seen.growth
+    not_looked = list(session.not_looked_at)
+    if operation is None:
+        not_looked.append("the operation: the recorded events of both twins agree, or none were recorded")
+    if steps.ignored:
+        not_looked.append(f"generators that differ and that no step drew from: {', '.join(steps.ignored)}")
+    return Localization(
+        found=True,
+        subject=session.request.title,
+        step=step,
+        leaf=seen.leaf,
+        component=component_of(operation, seen),
+        operation=operation,
+        parted=seen.parted or _file_leaf(seen),
+        trials=session.trials,
+        runs=session.pairs,
+        not_looked_at=not_looked,
+        growth=growth,
+        notes=session.notes,
+        further=[made for item in others.values() if (made := operation_of(item)) is not None],
+        seconds=round(time.monotonic() - session.started, 1),
+    )
+
+
+def _file_leaf(seen: StepsFound) -> list[Parted]:
+    why = "the twins wrote other contents; no step of the program was seen"
+    return [Parted(leaf=seen.leaf, kind="file", component="host", role="origin", why=why)] if seen.leaf else []
+
+
+def operation_of(item: Found) -> Operation | None:
+    """The origin of a trial as the result shows it; a host event, where nothing but what it gave differs."""
+    origin = item.origin
+    if origin is None:
+        lead = next(iter(item.leads), None)
+        if lead is None:
+            return None
+        origin = Origin(a=lead.a, b=lead.b, how=HOST_VALUE, detail=lead.text)
+    e = origin.a
+    return Operation(
+        name=e.name,
+        kind=e.kind,
+        where=e.where,
+        module=e.module or (origin.reader.module if origin.reader is not None else ""),
+        phase=e.phase,
+        how=origin.how or OUTPUTS_DIFFER,
+        source=source.line_of(e.where, item.pair.a.main.header),
+        shapes=e.shapes,
+        step=e.step,
+        process=origin.process,
+        events=[origin.a.i, origin.b.i],
+        values=[origin.a.value, origin.b.value] if origin.a.value != origin.b.value else [],
+        detail=origin.detail,
+        leads=[lead.text for lead in item.leads if lead.near][:3],
+    )
+
+
+def component_of(operation: Operation | None, steps: StepsFound) -> str:
+    """A module's path, else data, generator, weights, optimizer, loss, host or state."""
+    if operation is None:
+        return steps.component
+    if operation.module:
+        return operation.module
+    if operation.how == "seed" or operation.kind in ("draw", "seed"):
+        return "generator"
+    if operation.how == HOST_VALUE:
+        return "data" if operation.phase == "data" or steps.component == "data" else "host"
+    if operation.phase in ("optimizer", "data"):
+        return operation.phase
+    if operation.phase == "backward":
+        return "weights" if steps.kind in ("gradient", "weight") else steps.component
+    return steps.component or "state"
+
+
+def _at(steps: StepsFound) -> str:
+    if steps.step is None:
+        return "the whole run"
+    return f"step {steps.step}"
+
+
+def _clean(session: Session) -> Localization:
+    rate = rules_out(session.pairs)
+    kinds = Counter(trial.pair for trial in session.trials)
+    made = ", ".join(f"{count} {KINDS[name].split(' (')[0]}" for name, count in kinds.items())
+    result = Localization(
+        found=False,
+        subject=session.request.title,
+        trials=session.trials,
+        runs=session.pairs,
+        rules_out=rate,
+        not_looked_at=[*session.not_looked_at, f"{_NEVER} (under {rate:.0%})"],
+        notes=session.notes,
+        seconds=round(time.monotonic() - session.started, 1),
+    )
+    text = (
+        f"no difference in {session.pairs} pairs of twins ({made}); a fault that parts {rate:.0%} of such pairs or "
+        "more would have been seen with 95 %"
+    )
+    return dataclasses.replace(result, message=text, next="more pairs rule out rarer faults: --trials 20")
+
+
+def message(result: Localization) -> str:
+    """One sentence: what and where, and why."""
+    where = f"at step {result.step} in {result.leaf}" if result.step is not None else f"in {result.leaf}"
+    text = f"the twins part {where}"
+    operation = result.operation
+    if operation is not None:
+        text += f"; origin: {operation.name}" + (f" at {operation.where}" if operation.where else "")
+    if result.causes:
+        first = result.causes[0]
+        text += f"; cause: {first.name} ({first.confidence})"
+    return text
+
+
+def following(result: Localization) -> str:
+    """What to do next."""
+    verified = next((item for item in result.remedies if item.outcome == "verified"), None)
+    if verified is not None:
+        return f"until the code is mended, {verified.name} makes the twins agree; {verified.text}"
+    written = next((item for item in result.remedies if item.text), None)
+    if written is not None:
+        return written.text
+    return "more trials may show more: --trials 10"

@@ -1,0 +1,97 @@
+"""From a step to the operation: twins with events of the window around it, and further back where that is too late."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from orchestrator.localize.events import Aligned, Origin, align
+from orchestrator.localize.facts import Lead, leads
+from orchestrator.localize.pair import Kind, Pair, Window
+from orchestrator.localize.session import Session
+from orchestrator.localize.steps import StepsFound
+
+# A window is moved back by doubling: 1, 4, 16 ... steps, then to the start of the process.
+BACK = 4
+WHOLE = 64  # steps that are recorded from the start at once, where they are so few
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One trial at operations level. ``origin`` is None when the streams say nothing though the rows part."""
+
+    pair: Pair
+    steps: StepsFound
+    origin: Origin | None
+    aligned: Aligned
+    leads: tuple[Lead, ...]
+    first_step: int
+    children: int
+
+
+def look(session: Session, kind: Kind, steps: StepsFound, what: str) -> Found | None:
+    """Twins with events around the step; None when they agreed this time."""
+    first, last = _window(steps)
+    moved = 0
+    while True:
+        window = Window(
+            level="operations", first_step=first, last_step=last, stop_after=None if last is None else last + 1
+        )
+        pair = session.run(kind, window, what)
+        seen = session.compared(pair)
+        if seen.step is None and not seen.leaf:
+            session.drop(pair)
+            return None
+        found = _concluded(pair, seen, first)
+        earlier = seen.step is not None and last is not None and seen.step <= first and first > 0
+        if first > 0 and (earlier or found.origin is None or found.origin.outside) and session.affords(2.0):
+            moved += 1
+            first = _further_back(first, seen.step if earlier else None, moved)
+            if seen.step is not None and last is not None:
+                last = max(seen.step, first)
+            session.listener.stage(
+                f"the origin lies before what was recorded; once more, from "
+                f"{'the start of the process' if first == 0 else f'step {first}'}"
+            )
+            session.drop(pair)
+            continue
+        return found
+
+
+def _window(steps: StepsFound) -> tuple[int, int | None]:
+    """The step itself and the one before, whose end made what this one reads."""
+    if steps.step is None:
+        return 0, None
+    return max(0, steps.step - 1), steps.step
+
+
+def _further_back(first: int, parted: int | None, moved: int) -> int:
+    start = first if parted is None else min(first, parted)
+    if start <= BACK or moved > 2:
+        return 0
+    return max(0, start - int(BACK**moved))
+
+
+def _concluded(pair: Pair, seen: StepsFound, first: int) -> Found:
+    main = pair.a.main.name
+    aligned = align(pair.a.main.events(), pair.b.main.events(), process=main)
+    origin = aligned.origin
+    children = [name for name in pair.a.processes if name != main]
+    host = aligned.host
+    if children and (origin is None or origin.outside):
+        for name in children:
+            if name not in pair.b.processes:
+                continue
+            below = align(pair.a.processes[name].events(), pair.b.processes[name].events(), process=name)
+            if below.origin is not None:
+                origin, host = below.origin, below.host
+                break
+    return Found(
+        pair=pair,
+        steps=seen,
+        origin=origin,
+        aligned=dataclasses.replace(aligned, host=host),
+        leads=leads(host, origin),
+        first_step=first,
+        children=len(children),
+    )

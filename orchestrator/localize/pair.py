@@ -1,0 +1,282 @@
+"""Runs one pair of traced twins, each in a place of its own, and gives both traces."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import foxrun
+from orchestrator.errors import UsageError
+from orchestrator.hostile import HOSTILITIES, START_DELAY_S, twin_environment
+from orchestrator.localize import workcopy
+from orchestrator.localize.trace import Trace
+from orchestrator.twin_run import TWINS, this_interpreter
+from orchestrator.twins import Twin, no_survivors
+
+SITE = Path(foxrun.__file__).parent / "tracing" / "site"
+OUT = "{out}"
+POLL_S = 0.05
+GRACE_S = 20.0
+# Set before a process starts, so the switch is the environment's.
+BY_ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
+    "hash-seed": {"PYTHONHASHSEED": "0"},
+    "one-thread": {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    "deterministic-algorithms": {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+    "deterministic-algorithms-unfilled": {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+    "no-tf32": {"NVIDIA_TF32_OVERRIDE": "0"},
+}
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is run twice. ``other``: the second twin's command, where it is another one (a resume)."""
+
+    command: tuple[str, ...]
+    directory: Path
+    environ: Mapping[str, str]
+    other: tuple[str, ...] | None = None
+    in_place: bool = False
+    work: Path = Path()  # where traces lie while they are needed
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """In what the twins of a pair differ, and what is done to both."""
+
+    name: str = "hostile"
+    hostilities: tuple[str, ...] = tuple(HOSTILITIES)
+    threads: tuple[int, int] | None = None
+    load: bool = False
+    remedies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """What is recorded: see Plan in docs/architecture.md."""
+
+    level: str = "steps"
+    first_step: int = 0
+    last_step: int | None = None
+    stop_after: int | None = None
+    dump: tuple[tuple[str, int], ...] = ()
+    dump_steps: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Both twins, ended. ``written``: files that each wrote, by relative path, with their sha256."""
+
+    kind: Kind
+    folder: Path
+    a: Trace
+    b: Trace
+    codes: tuple[int | None, int | None]
+    messages: tuple[str, str]
+    seconds: float
+    in_time: bool
+    written: tuple[dict[str, str], dict[str, str]] = field(default=({}, {}))
+    linked: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> list[int]:
+        """Which twins ended with another code than 0."""
+        return [i for i, code in enumerate(self.codes) if code != 0]
+
+
+def run_pair(
+    request: Request,
+    kind: Kind,
+    window: Window,
+    *,
+    deadline: float,
+    windows: tuple[Window, Window] | None = None,
+    say: Callable[[str, str], None] = lambda twin, line: None,
+) -> Pair:
+    """Run both twins to their end or to ``deadline`` (of time.monotonic).
+
+    Raises UsageError when the command cannot be started.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="pair-", dir=request.work))
+    started = time.monotonic()
+    with no_survivors(), _load(kind.load):
+        twins, places = _start_both(request, kind, windows or (window, window), folder)
+        in_time = _follow(twins, deadline, say)
+    written = ({}, {}) if request.in_place else tuple(workcopy.written(place, request.directory) for place in places)
+    for twin in TWINS:  # the copies are large; the traces are what is kept
+        shutil.rmtree(folder / twin / "root", ignore_errors=True)
+    return Pair(
+        kind=kind,
+        folder=folder,
+        a=Trace(folder / "twin1" / "trace"),
+        b=Trace(folder / "twin2" / "trace"),
+        codes=(twins[0].exit_code, twins[1].exit_code),
+        messages=(twins[0].message(), twins[1].message()),
+        seconds=time.monotonic() - started,
+        in_time=in_time,
+        written=(written[0], written[1]),
+    )
+
+
+def _start_both(
+    request: Request, kind: Kind, windows: tuple[Window, Window], folder: Path
+) -> tuple[list[Twin], list[Path]]:
+    twins: list[Twin] = []
+    places: list[Path] = []
+    prepared = []
+    for name in TWINS:
+        own = folder / name
+        (own / "tmp").mkdir(parents=True)
+        (own / "out").mkdir()
+        if request.in_place:
+            places.append(request.directory)
+        else:
+            places.append(workcopy.copy(request.directory, own).directory)
+        prepared.append(own)
+    for index, name in enumerate(TWINS):
+        command = request.other if index == 1 and request.other else request.command
+        if index == 1 and "clock" in kind.hostilities:
+            time.sleep(START_DELAY_S)
+        twins.append(_start(request, kind, windows[index], name, command, prepared[index], places[index]))
+    return twins, places
+
+
+def _start(
+    request: Request, kind: Kind, window: Window, name: str, command: Sequence[str], own: Path, place: Path
+) -> Twin:
+    out = own / "out"
+    plan = own / "plan.json"
+    plan.write_text(json.dumps(plan_of(window, own / "trace", kind.remedies)), "utf-8")
+    files = {"ARGO_PROGRESS_FILE": own / "progress", "FOXRUN_TERMINATION_LOG": own / "termination-log"}
+    base = {
+        **request.environ,
+        **{key: str(path) for key, path in files.items()},
+        "FOXRUN_OUT": str(out),
+        "FOXRUN_TRACE": str(plan),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(SITE), request.environ.get("PYTHONPATH", "")])),
+        "PWD": str(place),
+    }
+    left_out = {"hash-seed"} & set(kind.remedies) | ({"memory"} if "filled-memory" in kind.remedies else set())
+    hostilities = [name for name in kind.hostilities if name not in left_out]
+    env = twin_environment(name, base, scratch=own, hostilities=hostilities)
+    if kind.threads is not None:
+        env |= dict.fromkeys(THREAD_VARIABLES, str(kind.threads[TWINS.index(name)]))
+    for remedy in kind.remedies:
+        env |= BY_ENVIRONMENT.get(remedy, {})
+    return Twin(
+        name=name,
+        command=[word.replace(OUT, str(out)) for word in this_interpreter(tuple(command))],
+        environment=env,
+        directory=place,
+        log=own / "log",
+        progress_file=files["ARGO_PROGRESS_FILE"],
+        message_file=files["FOXRUN_TERMINATION_LOG"],
+    )
+
+
+def plan_of(window: Window, out: Path, remedies: Sequence[str]) -> dict[str, Any]:
+    """The Plan as the traced process reads it."""
+    return {
+        "out": str(out),
+        "level": window.level,
+        "first_step": window.first_step,
+        "last_step": window.last_step,
+        "stop_after": window.stop_after,
+        "dump": [list(item) for item in window.dump],
+        "dump_steps": list(window.dump_steps) if window.dump_steps else None,
+        "remedies": list(remedies),
+    }
+
+
+def _follow(twins: Sequence[Twin], deadline: float, say: Callable[[str, str], None]) -> bool:
+    """Until both have ended. One that failed gives the other as long again, since it may only wait for it."""
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        while True:
+            for twin in twins:
+                twin.poll(say)
+            if all(twin.ended for twin in twins):
+                return True
+            now = time.monotonic()
+            if now > deadline:
+                return False
+            failed = [twin.ended_at - twin.started_at for twin in twins if twin.failed]
+            if failed and all(twin.ended or now - twin.started_at > 2 * min(failed) + GRACE_S for twin in twins):
+                return True
+            time.sleep(POLL_S)
+    finally:
+        for twin in twins:
+            twin.kill()
+            twin.poll(say)
+        signal.signal(signal.SIGTERM, previous)
+
+
+@contextlib.contextmanager
+def _load(on: bool) -> Iterator[None]:
+    """Inside, twice as many busy processes as processors run beside the twins."""
+    busy: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(2 * (os.cpu_count() or 1) if on else 0):
+            busy.append(subprocess.Popen([sys.executable, "-S", "-c", "while True: sum(range(10**6))"]))
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def prepared(request: Request) -> tuple[Request, list[str]]:
+    """The request as it can be run, with notes: in place when the directory is too large to copy, absolute program.
+
+    Raises UsageError when there is nothing to run.
+    """
+    if not request.command:
+        raise UsageError("there is no command to run", remedy="foxrun localize -- python train.py")
+    notes: list[str] = []
+    uses_out = any(OUT in word for word in request.command)
+    in_place = request.in_place or uses_out
+    if not in_place:
+        try:
+            workcopy.measure(request.directory)
+        except workcopy.TooLarge as error:
+            in_place = True
+            notes.append(f"both twins ran in the directory itself: {error}; what they write there they share")
+    words = [_absolute(request.command, request.directory)]
+    if request.other:
+        words.append(_absolute(request.other, request.directory))
+    return (
+        Request(
+            command=words[0],
+            directory=request.directory,
+            environ=request.environ,
+            other=words[1] if request.other else None,
+            in_place=in_place,
+            work=request.work,
+            title=request.title,
+        ),
+        notes,
+    )
+
+
+def _absolute(command: tuple[str, ...], directory: Path) -> tuple[str, ...]:
+    """A program named by a relative path (.venv/bin/python) is that of the original directory."""
+    program = command[0]
+    if "/" in program and not program.startswith("/") and not program.startswith("~"):
+        return (os.path.abspath(directory / program), *command[1:])  # noqa: PTH100  (links of an environment count)
+    return command

@@ -1,0 +1,198 @@
+"""Switches remedies on, runs the twins again, and goes on to the next origin, until they agree or nothing is left."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.localize.cause_table import BY_NAME
+from orchestrator.localize.causes import judge
+from orchestrator.localize.events import align
+from orchestrator.localize.facts import Facts, leads
+from orchestrator.localize.pair import Kind, Pair, Window
+from orchestrator.localize.result import (
+    HIDDEN,
+    NOT_ENOUGH,
+    NOT_TRIED,
+    VERIFIED,
+    Cause,
+    Operation,
+    Remedy,
+    pairs_for,
+)
+from orchestrator.localize.session import Session
+
+MOST_ORIGINS = 4  # one behind the other
+MOST_CANDIDATES = 3
+HIDES = ("filled-memory", "deterministic-algorithms")
+TEXTS: Mapping[str, str] = {
+    "seed-generators": "seed every generator from the run's seed before its first draw",
+    "fixed-clock": "take nothing from the clock that decides a value",
+    "fixed-entropy": "take nothing from the operating system's entropy that decides a value",
+    "hash-seed": "PYTHONHASHSEED=0 in the environment, or sort what is iterated",
+    "sorted-listings": "sort what a directory listing gives",
+    "ordered-completion": "take results in the order of submission",
+    "one-thread": "one thread (OMP_NUM_THREADS=1, torch.set_num_threads(1))",
+    "deterministic-algorithms": "torch.use_deterministic_algorithms(True), which also fills fresh memory",
+    "deterministic-algorithms-unfilled": "torch.use_deterministic_algorithms(True) with "
+    "torch.utils.deterministic.fill_uninitialized_memory = False",
+    "cudnn-deterministic": "torch.backends.cudnn.deterministic = True and benchmark = False",
+    "no-tf32": 'torch.set_float32_matmul_precision("highest")',
+    "no-autotune": "no autotuning: one fixed configuration",
+    "synchronous-copies": "copies that are waited for (non_blocking=False)",
+    "workers-seeded": "seed each worker from the run's seed and its number",
+    "filled-memory": "fill fresh memory with one value: a probe, and no cure",
+}
+
+
+@dataclass(kw_only=True)
+class Tried:
+    """``facts`` with what was measured; ``further``: origins that showed when the first were out of the way."""
+
+    facts: Facts
+    remedies: list[Remedy]
+    further: list[Operation] = field(default_factory=list)
+
+
+def try_remedies(session: Session, kind: Kind, facts: Facts, causes: Sequence[Cause], rate: float) -> Tried:
+    """Try the switches of the best candidates. What only filled memory makes equal is hidden, never verified."""
+    tried = Tried(facts=facts, remedies=[])
+    on: tuple[str, ...] = ()
+    current = facts
+    for _ in range(MOST_ORIGINS):
+        step = _first_that_changes(session, kind, current, causes, on, rate, tried)
+        if step is None:
+            break
+        remedy, next_facts = step
+        on = (*on, remedy)
+        if next_facts is None:
+            break
+        current = next_facts
+        causes = judge(current)
+    _code_changes(tried, causes)
+    return tried
+
+
+def _first_that_changes(
+    session: Session, kind: Kind, facts: Facts, causes: Sequence[Cause], on: tuple[str, ...], rate: float, tried: Tried
+) -> tuple[str, Facts | None] | None:
+    """Try switches in turn: the name of the first that matters, and the facts of the next origin, None when clean."""
+    for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
+        for name in BY_NAME[cause.name].remedies:
+            if name in on or any(r.name == name and not r.next_origin.startswith("the next") for r in tried.remedies):
+                continue
+            if not session.affords(1.2):
+                _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
+                return None
+            switched = dataclasses.replace(kind, remedies=(*on, name))
+            pair, differs, next_facts = _screen(session, switched, facts)
+            if not differs:
+                _measure(tried, name, False)
+                if name in HIDES and cause.name == "uninitialised-memory":
+                    _append(tried, name, cause.name, HIDDEN, 1)
+                    session.drop(pair)
+                    continue
+                runs, failed = _verify(session, switched, rate)
+                session.drop(pair)
+                if failed:
+                    _append(tried, name, cause.name, NOT_ENOUGH, runs, next_origin=f"it parted in one of {runs} pairs")
+                    continue
+                _append(tried, name, cause.name, VERIFIED, runs, note=_chance(rate, runs), with_=on)
+                return name, None
+            same = _same_origin(facts, next_facts)
+            session.drop(pair)
+            if same:
+                _measure(tried, name, True)
+                _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin="the same")
+                continue
+            _measure(tried, name, False)
+            _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
+            return name, next_facts
+    return None
+
+
+def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Facts]:
+    """One pair with the switch on, with events around the step where it parted before."""
+    step = facts.steps.step
+    first = 0 if step is None or step <= 8 else step - 1
+    window = Window(level="operations", first_step=first, last_step=step, stop_after=session.options.stop_after)
+    pair = session.run(kind, window, f"the twins again, with {' and '.join(kind.remedies)}")
+    seen = session.compared(pair)
+    differs = bool(seen.leaf)
+    if not differs:
+        return pair, False, facts
+    main = pair.a.main.name
+    aligned = align(pair.a.main.events(), pair.b.main.events(), process=main)
+    origin, host = aligned.origin, aligned.host
+    for name in pair.a.processes if origin is None or origin.outside else ():
+        if name != main and name in pair.b.processes:
+            below = align(pair.a.processes[name].events(), pair.b.processes[name].events(), process=name)
+            if below.origin is not None:
+                origin, host = below.origin, below.host
+                break
+    following = dataclasses.replace(
+        facts, steps=seen, origin=origin, leads=leads(host, origin), replay=None, remedied={}, narrowed={},
+        in_child=origin is not None and origin.process != main, threads=aligned.threads,
+    )  # fmt: skip
+    return pair, True, following
+
+
+def _same_origin(before: Facts, after: Facts) -> bool:
+    """Whether the twins still part where they did: by operation and line where these are known, else by leaf."""
+    a, b = before.origin, after.origin
+    if a is not None and b is not None:
+        return (a.a.name, a.a.where) == (b.a.name, b.a.where) or a.a.where == b.a.where != ""
+    return (before.steps.step, before.steps.leaf) == (after.steps.step, after.steps.leaf)
+
+
+def _verify(session: Session, kind: Kind, rate: float) -> tuple[int, bool]:
+    """More pairs with the switch on, up to what tells a cure from luck: (pairs in all, whether one parted)."""
+    runs = 1
+    while runs < pairs_for(rate) and session.affords():
+        pair = session.run(
+            kind,
+            Window(stop_after=session.options.stop_after),
+            f"again with {' and '.join(kind.remedies)} ({runs + 1} of {pairs_for(rate)})",
+        )
+        parted = bool(session.compared(pair).leaf)
+        session.drop(pair)
+        runs += 1
+        if parted:
+            return runs, True
+    return runs, False
+
+
+def _chance(rate: float, runs: int) -> str:
+    luck = (1 - rate) ** runs
+    return f"unchanged, a pair parts with some {rate:.0%}; that {runs} agree by luck has a chance of {luck:.1%}"
+
+
+def _named(facts: Facts) -> str:
+    if facts.origin is not None:
+        return f"{facts.origin.a.name} at {facts.origin.a.where or 'an unknown line'}"
+    return f"{facts.steps.leaf} at step {facts.steps.step}"
+
+
+def _measure(tried: Tried, name: str, parted: bool) -> None:
+    tried.facts = dataclasses.replace(tried.facts, remedied={**tried.facts.remedied, name: parted})
+
+
+def _append(
+    tried: Tried, name: str, cause: str, outcome: str, runs: int, *, next_origin: str = "", note: str = "",
+    with_: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    text = TEXTS.get(name, name) + (f" (together with {', '.join(with_)})" if with_ else "")
+    tried.remedies.append(
+        Remedy(name=name, text=text, outcome=outcome, runs=runs, next_origin=next_origin, note=note, cause=cause)
+    )
+
+
+def _code_changes(tried: Tried, causes: Sequence[Cause]) -> None:
+    """What to write, for the causes in question: a switch is no mended code."""
+    judged = judge(tried.facts)
+    for cause in judged[:1]:
+        kind = BY_NAME.get(cause.name)
+        if kind is not None and kind.change:
+            change = kind.change.replace("{leaf}", tried.facts.steps.leaf)
+            tried.remedies.append(Remedy(name="code", text=change, cause=cause.name, note="a change of the code"))

@@ -1,0 +1,90 @@
+"""What is to be localised: a command, a pair of a workflow, or two runs; all become a command that is run twice."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import UsageError
+from orchestrator.localize.locate import localize as locate
+from orchestrator.localize.pair import Request, prepared
+from orchestrator.localize.result import Localization
+from orchestrator.localize.session import Listener, Options, Session
+from orchestrator.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestrator.engines.base import Engine
+    from orchestrator.places import Places
+
+
+def localize(
+    subject: Sequence[str],
+    *,
+    settings: Settings,
+    options: Options,
+    environ: Mapping[str, str],
+    directory: Path,
+    is_command: bool,
+    other: str | None,
+    in_place: bool,
+    out: Path | None,
+    engine: Callable[[], Engine],
+    places: Places | None,
+    listener: Listener,
+) -> Localization:
+    """Localise what ``subject`` names.
+
+    Raises:
+        UsageError: it names nothing that can be run; JobFailed, DeadlinePassed: see locate.localize.
+    """
+    if not subject:
+        raise UsageError("there is nothing to localise", remedy="foxrun localize -- python train.py, or a pair's NAME")
+    if not is_command:
+        from orchestrator.localize.of_pair import localize_pair
+
+        return localize_pair(
+            subject, settings=settings, options=options, environ=environ, out=out, engine=engine, places=places,
+            listener=listener,
+        )  # fmt: skip
+    second = tuple(shlex.split(other)) if other else None
+    request = Request(
+        command=tuple(subject),
+        directory=directory,
+        environ=environ,
+        other=second,
+        in_place=in_place,
+        title=shlex.join(subject),
+    )
+    return run(request, options, listener, out)
+
+
+def run(request: Request, options: Options, listener: Listener, out: Path | None) -> Localization:
+    """Localise one command; traces lie in ``out``, or in a temporary directory that goes with the end."""
+    import dataclasses
+
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    work = out.absolute() if out is not None else Path(tempfile.mkdtemp(prefix="foxrun-localize-"))
+    ready, notes = prepared(dataclasses.replace(request, work=work))
+    session = Session(request=ready, options=options, listener=listener, notes=list(notes))
+    try:
+        return locate(session)
+    finally:
+        if out is None and not options.keep:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def steps_of(text: str) -> tuple[int, int]:
+    """``0-3`` or ``2``. Raises UsageError."""
+    first, separator, last = text.partition("-")
+    try:
+        found = (int(first), int(last) if separator else int(first))
+    except ValueError:
+        found = (1, 0)
+    if found[0] > found[1] or found[0] < 0:
+        raise UsageError(f"--dump-steps {text!r} is no range of steps", remedy="for example: --dump-steps 0-3")
+    return found

@@ -1,0 +1,135 @@
+"""One localisation's pairs: runs them within the deadline, counts them, remembers how each ended."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.causes import HOSTILE_TWIN_ALONE
+from orchestrator.errors import DeadlinePassed, JobFailed
+from orchestrator.localize.pair import Kind, Pair, Request, Window, run_pair
+from orchestrator.localize.result import Trial
+from orchestrator.localize.steps import StepsFound, compare_steps
+
+FILES = "(files)"
+
+
+@dataclass(kw_only=True)
+class Options:
+    """``trials``: pairs before one agrees to call it clean; ``stop_after``: no step after this one is of interest."""
+
+    trials: int = 3
+    timeout_s: float = 600.0
+    replay_runs: int = 20
+    remedies: bool = True
+    dump_steps: tuple[int, int] | None = None
+    stop_after: int | None = None
+    keep: bool = False
+    step: int | None = None  # where a known pair parts: the search begins there
+
+
+@dataclass(kw_only=True)
+class Listener:
+    """Who hears what is being done: one sentence each, and lines of the twins."""
+
+    stage: Callable[[str], None] = lambda text: None
+    line: Callable[[str, str], None] = lambda twin, text: None
+
+
+@dataclass(kw_only=True)
+class Session:
+    """State of one localisation. ``agreed``: pairs of the unchanged program that agreed, by kind."""
+
+    request: Request
+    options: Options
+    listener: Listener
+    started: float = field(default_factory=time.monotonic)
+    trials: list[Trial] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    not_looked_at: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    pairs: int = 0
+
+    @property
+    def left(self) -> float:
+        """Seconds to the deadline."""
+        return self.started + self.options.timeout_s - time.monotonic()
+
+    @property
+    def usual(self) -> float:
+        """Seconds that a pair takes, by those so far."""
+        return max(self.seconds[-3:], default=5.0)
+
+    def affords(self, pairs: float = 1.0) -> bool:
+        """Whether so many more pairs end before the deadline."""
+        return self.left > pairs * 1.3 * self.usual
+
+    def run(self, kind: Kind, window: Window, what: str, windows: tuple[Window, Window] | None = None) -> Pair:
+        """Run a pair. JobFailed when the program fails before anything parts; DeadlinePassed when it does not end."""
+        self.listener.stage(what)
+        if self.left <= 0:
+            raise DeadlinePassed("the time for this localisation is over", remedy="give it a longer --timeout")
+        deadline = self.started + self.options.timeout_s
+        pair = run_pair(self.request, kind, window, deadline=deadline, windows=windows, say=self.listener.line)
+        self.pairs += 1
+        self.seconds.append(pair.seconds)
+        return pair
+
+    def compared(self, pair: Pair) -> StepsFound:
+        """Where the rows of a pair part; files that the twins wrote count when no row says anything."""
+        found = compare_steps(pair.a.main.rows(), pair.b.main.rows())
+        if found.step is not None and not (found.leaf == "(row)" and pair.failed):
+            return found
+        if pair.failed:
+            self._failed(pair)
+        if not pair.in_time:
+            raise DeadlinePassed(
+                f"the twins did not end within {self.options.timeout_s:g} s",
+                remedy="give it a longer --timeout, or --steps N to look at the first N steps only",
+            )
+        if found.step is not None:
+            return found
+        unlike = files_that_differ(pair)
+        if unlike and not found.rows:
+            return StepsFound(
+                step=None, leaf=unlike[0], component="host", kind="file", rows=found.rows, note=FILES,
+                ignored=found.ignored,
+            )  # fmt: skip
+        if unlike:
+            self._note(
+                f"all {found.rows} rows agree, and yet a file that the twins wrote differs: {', '.join(unlike[:5])}; "
+                "a time or a path in it would be a reason"
+            )
+        return found
+
+    def _failed(self, pair: Pair) -> None:
+        which = pair.failed
+        said = [f"twin{i + 1} ended with exit code {pair.codes[i]}: {pair.messages[i] or 'no message'}" for i in which]
+        text = f"the program failed: {said[0] if len(said) == 1 else f'{said[0]}'}"
+        if which == [1]:
+            text += f"; {HOSTILE_TWIN_ALONE}"
+        log = pair.folder / f"twin{which[0] + 1}" / "log"
+        self.options.keep = True
+        raise JobFailed(text, remedy=f"read {log}")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def drop(self, pair: Pair | None) -> None:
+        """Its traces are not needed any more."""
+        if pair is not None and not self.options.keep:
+            shutil.rmtree(pair.folder, ignore_errors=True)
+
+
+def files_that_differ(pair: Pair) -> list[str]:
+    """Files that both twins wrote with other contents, or one alone; by name."""
+    a, b = pair.written
+    return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name) and not _noise(name))
+
+
+def _noise(name: str) -> bool:
+    return Path(name).suffix in (".pyc", ".log", ".lock") or name.endswith("timing.jsonl") or "__pycache__" in name

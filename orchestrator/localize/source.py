@@ -1,0 +1,62 @@
+"""The line of source that an event names, where it can be read, and remedies that name it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.localize.result import Operation, Remedy
+from orchestrator.printable import printable
+
+_WHERE = re.compile(r"(?P<file>.*?):(?P<line>\d+)(?: (?P<function>.*))?\Z")
+LONGEST = 160
+
+
+def parts(where: str) -> tuple[str, int] | None:
+    """File and line of "file.py:31 function"."""
+    found = _WHERE.match(where)
+    return (found["file"], int(found["line"])) if found else None
+
+
+def line_of(where: str, header: Mapping[str, Any], directory: Path | None = None) -> str:
+    """The text of the line; empty where the file is not found here."""
+    place = parts(where)
+    if place is None:
+        return ""
+    file, number = place
+    for folder in _folders(header, directory):
+        candidate = folder / file
+        try:
+            if candidate.is_file():
+                lines = candidate.read_text("utf-8", "replace").splitlines()
+                return printable(lines[number - 1].strip()[:LONGEST]) if 0 < number <= len(lines) else ""
+        except OSError:
+            continue
+    return ""
+
+
+def _folders(header: Mapping[str, Any], directory: Path | None) -> list[Path]:
+    import sysconfig
+
+    folders = [directory or Path.cwd()]
+    for word in header.get("argv") or []:
+        if isinstance(word, str) and word.endswith(".py"):
+            folders.append((folders[0] / word).parent)
+    folders += [Path(sysconfig.get_paths()[name]) for name in ("purelib", "platlib", "stdlib")]
+    return folders
+
+
+def with_lines(remedies: Sequence[Remedy], operation: Operation | None) -> list[Remedy]:
+    """The remedies, with the origin's line quoted in their text."""
+    if operation is None:
+        return list(remedies)
+    quoted = f"{operation.where}" + (f": {operation.source}" if operation.source else "")
+    return [
+        dataclasses.replace(
+            item, text=item.text.replace("{where}", quoted or "the origin").replace("{name}", operation.name)
+        )
+        for item in remedies
+    ]

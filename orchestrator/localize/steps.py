@@ -1,0 +1,228 @@
+"""Step rows of two twins: where they part first, which of the parted leaves is the origin, and how far it grew. Pure.
+
+States stand in a row as the step reads them. So states that part while the whole row before agreed were made by what
+ran between: the optimizer, the loader, a generator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.localize.result import INHERITED, ORIGIN, Growth, Parted
+from orchestrator.localize.trace import Leaf, Row
+
+# What a step reads, nearest to the cause first: moments are made from gradients, weights from moments.
+_READ = ("generator", "state", "moment", "weight")
+GROWTH_KEPT = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsFound:
+    """``step`` is None when all rows agree; ``row`` counts from 0; ``reads``: states parted as the step reads them."""
+
+    step: int | None = None
+    row: int = -1
+    leaf: str = ""
+    component: str = ""
+    kind: str = ""
+    reads: bool = False
+    at_end: bool = False
+    parted: list[Parted] = field(default_factory=list)
+    growth: list[Growth] = field(default_factory=list)
+    rows: int = 0
+    leaves: int = 0
+    note: str = ""
+    ignored: list[str] = field(default_factory=list)  # generators that differ and that no step drew from
+
+
+def is_generator(leaf: Leaf) -> bool:
+    """Whether the leaf is the state of a random generator."""
+    return leaf.component == "generator" or leaf.name.startswith("generator")
+
+
+def compare_steps(a: Iterable[Row], b: Iterable[Row]) -> StepsFound:
+    """Compare two processes' rows, one at a time.
+
+    A generator's state alone is no difference: an unseeded one that nobody draws from differs in every process. It
+    counts when something else parts, and it changed in the step, that is: somebody drew from it.
+    """
+    first: StepsFound | None = None
+    growth: list[Growth] = []
+    before: tuple[Row, Row] | None = None
+    found_rows: tuple[Row, Row] | None = None
+    drawn: set[str] = set()
+    rows = leaves = 0
+    ignored: set[str] = set()
+    lengths = ""
+    for index, (ra, rb) in enumerate(_beside(a, b)):
+        if ra is None or rb is None:
+            longer, row = ("first", ra) if rb is None else ("second", rb)
+            assert row is not None
+            lengths = f"the {longer} twin made more steps: row {index} (step {row.step}) is in one alone"
+            if first is None:
+                first = StepsFound(step=row.step, row=index, leaf="(row)", component="host", kind="state", note=lengths)
+            break
+        rows += 1
+        leaves = max(leaves, len(ra.leaves))
+        if before is not None:
+            drawn |= _moved(before, (ra, rb))
+        pairs, unlike = _pairs(ra, rb)
+        parted = [pair for pair in pairs if pair[0].fingerprint != pair[1].fingerprint]
+        counted = [pair for pair in parted if not is_generator(pair[0])]
+        if unlike and not counted and first is None:
+            first = _unlike(ra, index, unlike)
+        if first is None and counted:
+            found_rows = (ra, rb)
+            first = StepsFound(step=ra.step, row=index, at_end=ra.end)
+        elif first is None:
+            ignored |= {pair[0].name for pair in parted}
+        elif before is not None and found_rows is not None and found_rows[0] is before[0]:
+            drawn |= _moved(before, (ra, rb))
+        if first is not None and len(growth) < GROWTH_KEPT:
+            growth.append(_growth(ra.step, counted))
+        before = (ra, rb)
+    if first is None:
+        return StepsFound(rows=rows, leaves=leaves, ignored=sorted(ignored), note=lengths)
+    if found_rows is None:
+        return _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
+    return _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths)
+
+
+def _classed(
+    rows: tuple[Row, Row], first: StepsFound, drawn: set[str], growth: list[Growth], count: int, leaves: int,
+    ignored: set[str], note: str,
+) -> StepsFound:  # fmt: skip
+    pairs, _ = _pairs(*rows)
+    parted = [pair for pair in pairs if pair[0].fingerprint != pair[1].fingerprint]
+    unused = {pair[0].name for pair in parted if is_generator(pair[0]) and pair[0].name not in drawn}
+    parted = [pair for pair in parted if pair[0].name not in unused]
+    origin = _origin([pair[0] for pair in parted])
+    reads = _read_rank(origin) is not None
+    classed = [_parted(pair, origin, rows[0].step, first.row) for pair in parted]
+    classed.sort(key=lambda leaf: leaf.role != ORIGIN)
+    return StepsFound(
+        step=rows[0].step,
+        row=first.row,
+        leaf=origin.name,
+        component=component_of(origin),
+        kind=origin.kind,
+        reads=reads,
+        at_end=rows[0].end,
+        parted=classed,
+        growth=growth,
+        rows=count,
+        leaves=leaves,
+        note=note,
+        ignored=sorted(ignored | unused),
+    )
+
+
+def _origin(leaves: Sequence[Leaf]) -> Leaf:
+    """Of what parted: a state as it is read comes before all that was made of it; else the first in dataflow order."""
+    reads = [(rank, i) for i, leaf in enumerate(leaves) if (rank := _read_rank(leaf)) is not None]
+    return leaves[min(reads)[1]] if reads else leaves[0]
+
+
+def _read_rank(leaf: Leaf) -> int | None:
+    if is_generator(leaf):
+        return 0
+    return _READ.index(leaf.kind) if leaf.kind in _READ else None
+
+
+def component_of(leaf: Leaf) -> str:
+    """A module's path where the leaf has one, else what it belongs to."""
+    if is_generator(leaf):
+        return "generator"
+    if leaf.kind == "input":
+        return "data"
+    if leaf.component:
+        return leaf.component
+    return {"weight": "weights", "moment": "optimizer", "outcome": "loss", "gradient": "weights"}.get(
+        leaf.kind, "state"
+    )
+
+
+def _parted(pair: tuple[Leaf, Leaf], origin: Leaf, step: int, row: int) -> Parted:
+    leaf = pair[0]
+    if leaf.name == origin.name:
+        if _read_rank(leaf) is not None and row > 0:
+            why = f"step {step} reads it parted, though all of the row before agrees: what ran between made it differ"
+        elif _read_rank(leaf) is not None:
+            why = "it is parted when the first step reads it: the start of the program made the difference"
+        else:
+            why = "all that stands before it in dataflow order agrees, the states that the step reads too"
+        role = ORIGIN
+    elif _read_rank(leaf) is not None and _read_rank(origin) is not None:
+        role = INHERITED
+        why = f"read parted by the same step as {origin.name}, which stands nearer to where such a state is made"
+    else:
+        role, why = INHERITED, f"stands after {origin.name} in dataflow order"
+    return Parted(
+        leaf=leaf.name,
+        kind=leaf.kind,
+        component=component_of(leaf),
+        role=role,
+        why=why,
+        a=pair[0].checksum,
+        b=pair[1].checksum,
+    )
+
+
+def _moved(before: tuple[Row, Row], now: tuple[Row, Row]) -> set[str]:
+    """Generators whose state changed from one row to the next, in either twin."""
+    moved: set[str] = set()
+    for old, new in zip(before, now, strict=True):
+        was = {leaf.name: leaf.fingerprint for leaf in old.leaves if is_generator(leaf)}
+        moved |= {leaf.name for leaf in new.leaves if leaf.name in was and was[leaf.name] != leaf.fingerprint}
+    return moved
+
+
+def _pairs(ra: Row, rb: Row) -> tuple[list[tuple[Leaf, Leaf]], list[str]]:
+    """Leaves that both rows have, in A's order, and the names that only one has."""
+    other = {leaf.name: leaf for leaf in rb.leaves}
+    pairs = [(leaf, other[leaf.name]) for leaf in ra.leaves if leaf.name in other]
+    mine = {leaf.name for leaf in ra.leaves}
+    unlike = [leaf.name for leaf in ra.leaves if leaf.name not in other]
+    return pairs, unlike + [leaf.name for leaf in rb.leaves if leaf.name not in mine]
+
+
+def _unlike(row: Row, index: int, names: Sequence[str]) -> StepsFound | None:
+    """A row that has other leaves in one twin; generators that only one twin made count as nothing."""
+    real = [name for name in names if not name.startswith("generator")]
+    if not real:
+        return None
+    note = f"step {row.step} has other leaves in one twin: {', '.join(real[:5])}"
+    return StepsFound(
+        step=row.step,
+        row=index,
+        leaf=real[0],
+        component="host",
+        kind="state",
+        note=note,
+        parted=[Parted(leaf=real[0], kind="state", component="host", role=ORIGIN, why=note)],
+    )
+
+
+def _growth(step: int, parted: Sequence[tuple[Leaf, Leaf]]) -> Growth:
+    largest = relative = 0.0
+    for a, b in parted:
+        if a.checksum is None or b.checksum is None:
+            continue
+        delta = abs(a.checksum - b.checksum)
+        if math.isfinite(delta):
+            largest = max(largest, delta)
+            scale = max(abs(a.checksum), abs(b.checksum))
+            relative = max(relative, delta / scale if scale else 0.0)
+    return Growth(step=step, leaves_parted=len(parted), max_abs=largest, max_rel=relative)
+
+
+def _with(found: StepsFound, **changes: object) -> StepsFound:
+    return dataclasses.replace(found, **changes)  # type: ignore[arg-type]
+
+
+def _beside(a: Iterable[Row], b: Iterable[Row]) -> Iterator[tuple[Row | None, Row | None]]:
+    yield from itertools.zip_longest(a, b)
