@@ -219,7 +219,7 @@ FAULTS: dict[str, Fault] = {
     "leg out of memory": Fault(prepare=out_of_memory, verdict="job_failed", says="OOMKilled", one_leg=True),
     "S3 down for 60 s": Fault(inject=s3_down, mend=lambda _: fault("s3-up"), takes_a_pod=True),
     "S3 credentials refused, retried": Fault(
-        prepare=own_credentials, inject=refuse_credentials, afterwards=retried, retries=1, takes_a_pod=True
+        prepare=own_credentials, inject=refuse_credentials, afterwards=retried, retries=1
     ),
     "token expired": Fault(inject=lose_token, token=token_to_lose, through_server=True, pause_s=4.0),
     "watching foxrun killed": Fault(inject=kill_watcher),
