@@ -25,7 +25,9 @@ pytestmark = [
 if TYPE_CHECKING:
     from tests.events.server import Endpoint
 if os.environ.get("KUBECONFIG"):
-    from tests.events.server import name_of
+    from kubernetes import client
+
+    from tests.events.server import GROUP, name_of
 
 DEADLINE_S = 300
 
@@ -73,6 +75,34 @@ def test_a_form_is_refused(endpoint: Endpoint) -> None:
     before = set(endpoint.workflows())
     assert endpoint.post(body, headers)[0] == 400
     assert set(endpoint.workflows()) == before
+
+
+def test_pods_run_the_image_of_the_commit_also_when_a_person_submits_the_template(endpoint: Endpoint) -> None:
+    sha, branch = payloads.sha_of("by hand"), "ml-alpha-$(FOXRUN_SHA)"
+    values = {"sha": sha, "branch": branch}
+    workflow = {
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "by-hand"},
+        "spec": {
+            "workflowTemplateRef": {"name": "ci-gate"}, "suspend": False,
+            "arguments": {"parameters": [{"name": name, "value": value} for name, value in values.items()]},
+        },
+    }  # fmt: skip
+    client.CustomObjectsApi().create_namespaced_custom_object(**GROUP, namespace=endpoint.namespace, body=workflow)
+    deadline = time.monotonic() + DEADLINE_S
+    selector = "workflows.argoproj.io/workflow=by-hand"
+    while len(pods := client.CoreV1Api().list_namespaced_pod(endpoint.namespace, label_selector=selector).items) < 2:
+        assert time.monotonic() < deadline, "the legs have no pods"
+        time.sleep(0.5)
+    for pod in pods:
+        [main] = [container for container in pod.spec.containers if container.name == "main"]
+        env = {variable.name: variable.value or "" for variable in main.env if variable.name.startswith("FOXRUN_")}
+        assert main.image == f"foxrun:{sha}"
+        assert (env["FOXRUN_SHA"], env["FOXRUN_TREE"]) == (sha, "")
+        assert env["FOXRUN_BRANCH"] == branch.replace("$", "$$"), "Kubernetes makes one dollar of two"
+    labels = endpoint.workflows()["by-hand"]["metadata"]["labels"]
+    assert {key: labels[f"foxrun.dev/{key}"] for key in ("kind", "sha", "branch", "seed", "mode")} == {
+        "kind": "ci-gate", "sha": sha, "branch": label_value(branch), "seed": "42", "mode": "1",
+    }  # fmt: skip
 
 
 def test_a_name_is_legal_and_its_own_for_any_text() -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from tests.events import payloads
 from tests.events.deliveries import GITHUB, GITLAB, LONG, Delivery
+from tests.events.test_page import block
 from tests.image import images
 from workflows.names import label_value
 
@@ -31,7 +33,8 @@ pytestmark = [
 ]
 if TYPE_CHECKING:
     from tests.events.server import Endpoint
-if os.environ.get("KUBECONFIG"):
+if os.environ.get("KUBECONFIG") and os.environ.get("FOXRUN_S3_POD_ENDPOINT"):
+    from tests.cluster.test_submit import git_server
     from tests.events.server import Endpoint, name_of
     from tests.infra.namespace import namespace
     from tests.workflows.cluster import LEG, Cluster, as_busybox, nodes
@@ -58,40 +61,83 @@ def endpoint(scratch: Path, change: Callable[[dict[str, Any]], None]) -> Iterato
 @pytest.mark.skipif(images.tool() is None, reason="no tool that builds and loads images (FOXRUN_IMAGE_TOOL)")
 def test_a_push_ends_in_a_verdict(tmp_path: Path) -> None:
     image = images.image(images.snapshot(tmp_path / "context"))
-    sha, other = payloads.sha_of("good"), payloads.sha_of("other tree")
-
-    def change(template: dict[str, Any]) -> None:
-        # What docs/ci.md has a team say in its overlay: where the image is; and a shorter smoke.
-        for parameter in template["spec"]["arguments"]["parameters"]:
-            parameter["value"] = (SMALLER | {"image": image.reference}).get(parameter["name"], parameter.get("value"))
-            if parameter["value"] is None:
-                del parameter["value"]
-
-    with endpoint(tmp_path, change) as there:
-        for commit, tree in ((sha, image.tree), (other, "d" * 40)):
-            push = payloads.github_push("refs/heads/ml-alpha-x", commit)
-            push["head_commit"]["tree_id"] = tree
-            assert there.send(Delivery(host=GITHUB, event="push", what="", payload=push, starts=None))[0] == 200
-        name, drifted = (name_of(payloads.GITHUB_URL, "ml-alpha-x", commit) for commit in (sha, other))
-        watched = foxrun(there, tmp_path, "watch", name, "-o", "json")
+    sha = images.git(image.context, "rev-parse", "HEAD")
+    # What docs/ci.md has a team say in its overlay.
+    with endpoint(tmp_path, lambda template: _smaller(template, f"{images.REPOSITORY}:{{sha}}")) as there:
+        good = _push(there, "ml-alpha-x", sha, image.tree)
+        other = _push(there, "ml-alpha-y", sha, "d" * 40)
+        watched = foxrun(there, tmp_path, "watch", good, "-o", "json")
         assert watched.returncode == 0, watched.stdout + watched.stderr
         verdict = json.loads(watched.stdout)
         assert (verdict["verdict"], verdict["agreed"]["rows"]) == ("identical", 6 + 3 + 1)
         codes = [run["manifest"]["code"] for run in verdict["runs"]]
         asked = {"commit_asked": sha, "tree_asked": image.tree, "tree_run": image.tree, "branch": "ml-alpha-x"}
         assert codes == [asked, asked]
-        refused = foxrun(there, tmp_path, "watch", drifted, "-o", "json")
+        refused = foxrun(there, tmp_path, "watch", other, "-o", "json")
         assert (refused.returncode, json.loads(refused.stdout)["verdict"]) == (7, "incomparable"), refused.stderr
         for selector, names in (
-            (f"sha={sha}", [name]),
-            ("branch=ml-alpha-x,kind=ci-gate", sorted([name, drifted])),
-            ("event=push", sorted([name, drifted])),
-            ("branch=ml-alpha-y", []),
+            (f"sha={sha}", [good, other]),
+            ("branch=ml-alpha-x,kind=ci-gate", [good]),
+            ("event=push,branch=ml-alpha-y", [other]),
+            ("branch=ml-alpha-z", []),
         ):
             listed = foxrun(there, tmp_path, "list", "-l", selector, "-o", "name")
-            assert sorted(listed.stdout.split()) == names, selector
-        assert sorted(there.workflows()) == sorted([name, drifted])
+            assert sorted(listed.stdout.split()) == sorted(names), selector
+        assert sorted(there.workflows()) == sorted([good, other])
         _forget(there)
+
+
+@pytest.mark.skipif(images.tool() is None, reason="no tool that builds and loads images (FOXRUN_IMAGE_TOOL)")
+def test_a_pushed_commit_is_mounted_into_an_image_of_another(tmp_path: Path) -> None:
+    image = images.image(images.snapshot(tmp_path / "context"))
+    changed = Path(shutil.copytree(image.context, tmp_path / "changed", symlinks=True))
+    with (changed / "trainer" / "__init__.py").open("a") as stream:
+        stream.write("# another tree\n")
+    sha, tree = images.commit(changed, "another tree"), images.git(changed, "rev-parse", "HEAD^{tree}")
+    with git_server(changed, tmp_path) as url:
+
+        def change(template: dict[str, Any]) -> None:
+            _smaller(template, image.reference)
+            if template["metadata"]["name"] == "ci-gate":
+                _patch(template, yaml.safe_load(block("kustomization.yaml, more of the patch")))
+                git = template["spec"]["templates"][1]["inputs"]["artifacts"][0]["git"]
+                del git["usernameSecret"], git["passwordSecret"]
+                git["repo"] = url
+
+        with endpoint(tmp_path, change) as there:
+            watched = foxrun(there, tmp_path, "watch", _push(there, "ml-alpha-x", sha, tree), "-o", "json")
+            assert watched.returncode == 0, watched.stdout + watched.stderr
+            runs = json.loads(watched.stdout)["runs"]
+            codes = [(run["manifest"]["code"]["commit_asked"], run["manifest"]["code"]["tree_run"]) for run in runs]
+            assert codes == [(sha, tree), (sha, tree)] and tree != image.tree
+            _forget(there)
+
+
+def _push(there: Endpoint, branch: str, sha: str, tree: str) -> str:
+    """Deliver a push; returns the name of what it starts."""
+    push = payloads.github_push(f"refs/heads/{branch}", sha)
+    push["head_commit"]["tree_id"] = tree
+    assert there.send(Delivery(host=GITHUB, event="push", what="", payload=push, starts=None))[0] == 200
+    return name_of(payloads.GITHUB_URL, branch, sha)
+
+
+def _smaller(template: dict[str, Any], image: str) -> None:
+    for parameter in template["spec"]["arguments"]["parameters"]:
+        if (value := {**SMALLER, "image": image}.get(parameter["name"])) is not None:
+            parameter["value"] = value
+
+
+def _patch(template: dict[str, Any], operations: list[dict[str, Any]]) -> None:
+    """RFC 6902, as much of it as the page uses."""
+    for operation in operations:
+        *path, last = operation["path"].split("/")[1:]
+        place: Any = template
+        for key in path:
+            place = place[int(key)] if isinstance(place, list) else place[key]
+        if operation["op"] == "test":
+            assert place[last] == operation["value"]
+        else:
+            place[last] = operation["value"]
 
 
 def test_hostile_names_reach_the_pods_as_data(tmp_path: Path) -> None:
