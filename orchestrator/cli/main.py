@@ -10,11 +10,14 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from orchestrator.errors import FoxrunError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # A command is imported when it is called; for the list of commands its help is here once more (a test compares them),
 # because importing seventeen modules would cost more than the answer.
@@ -53,6 +56,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Set up": {
         "alert": "Tell the alert channels what a workflow came to (the exit handler calls this).",
         "config": "Show every setting: value, unit, default, why, and which source won.",
+        "completion": "Print what makes a shell complete commands, options and the names of workflows.",
         "doctor": "Check that this machine can run foxrun; each trouble comes with its remedy.",
         "version": "Print the versions of foxrun and of what it stands on.",
     },
@@ -88,6 +92,15 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}{did_you_mean(args[0], NAMES)}", ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands with their help, of which none is imported; the group's options after a dash."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        every = (item for group in COMMANDS.values() for item in group.items())
+        return [CompletionItem(name, help=text) for name, text in every if name.startswith(incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by what one wants of them."""
         for title, commands in COMMANDS.items():
@@ -118,6 +131,10 @@ def cli(**_: str | None) -> None:
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """The entry point: never a traceback, never a half-printed line on a closed pipe."""
     _open_standard_streams()
+    if os.environ.get("_FOXRUN_COMPLETE"):
+        from orchestrator.cli.completion import answer
+
+        answer()
     for stream in (sys.stdout, sys.stderr):
         # What the locale's encoding does not have is shown as an escape: no name in a file may end the command.
         if isinstance(stream, io.TextIOWrapper):

@@ -59,8 +59,23 @@ def places(*named: Path | str) -> Places | None:
 
 
 MODES = click.IntRange(0, 3)
-NAME = click.argument("name")
-NAMES = click.argument("names", nargs=-1)
+
+
+def _workflows(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    from orchestrator.cli import completion
+
+    return [*completion.workflows(ctx, param, incomplete)]
+
+
+def workflows_or_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """What a shell offers where a workflow or a path may stand."""
+    from orchestrator.cli import completion
+
+    return [*completion.workflows_or_files(ctx, param, incomplete)]
+
+
+NAME = click.argument("name", shell_complete=_workflows)
+NAMES = click.argument("names", nargs=-1, shell_complete=_workflows)
 
 
 def output(*formats: str, default: str | None = None, help: str = "Print it so.") -> Callable[[F], F]:

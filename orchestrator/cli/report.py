@@ -11,7 +11,13 @@ from orchestrator.settings import Settings
 
 
 @click.command("report")
-@click.argument("subjects", nargs=-1, required=True, metavar="NAME | VERDICT.JSON | A B")
+@click.argument(
+    "subjects",
+    nargs=-1,
+    required=True,
+    metavar="NAME | VERDICT.JSON | A B",
+    shell_complete=options.workflows_or_files,
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write it here.")
 @click.option("--as-note", is_flag=True, help="A dated entry for a record of root causes, as Markdown; --out appends.")
 @click.option("--open/--no-open", "show", default=False, help="Open it in the browser.  [default: no]")
