@@ -1,0 +1,42 @@
+"""A run that is preempted resumes with every state restored, and then draws a batch to warm up."""
+
+# /// zoo
+# kind = "resume"
+# report = ["https://github.com/huggingface/transformers/issues/17032"]
+# step = "any"
+# component = ["generator", "data", "host", "*", ""]
+# operation = []
+# remedy = "code"
+# ///
+import io
+import signal
+import time
+
+import torch
+
+torch.manual_seed(47)
+torch.set_num_threads(1)
+preempted = []
+signal.signal(signal.SIGALRM, lambda *_: preempted.append(True))
+model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+signal.setitimer(signal.ITIMER_REAL, 0.03)
+for step in range(60):
+    if preempted:
+        preempted.clear()
+        file = io.BytesIO()
+        torch.save([model.state_dict(), optimizer.state_dict(), torch.get_rng_state()], file)
+        file.seek(0)
+        weights, moments, generator = torch.load(file)
+        model.load_state_dict(weights)
+        optimizer.load_state_dict(moments)
+        torch.set_rng_state(generator)
+        model(torch.randn(16, 6))  # culprit
+        # cured: model.eval()(torch.zeros(16, 6)); model.train()
+    time.sleep(0.001)
+    x = torch.randn(16, 6)
+    loss = (model(x).squeeze(1) - x.sum(1)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item().hex())

@@ -1,0 +1,39 @@
+"""A run that is preempted resumes with its weights, and an optimizer that begins anew."""
+
+# /// zoo
+# kind = "resume"
+# report = ["https://github.com/huggingface/transformers/issues/11323"]
+# step = "any"
+# component = ["optimizer", "*", ""]
+# operation = []
+# remedy = "code"
+# ///
+import io
+import signal
+import time
+
+import torch
+
+torch.manual_seed(48)
+torch.set_num_threads(1)
+preempted = []
+signal.signal(signal.SIGALRM, lambda *_: preempted.append(True))
+model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+signal.setitimer(signal.ITIMER_REAL, 0.03)
+for step in range(60):
+    if preempted:
+        preempted.clear()
+        file = io.BytesIO()
+        torch.save(model.state_dict(), file)
+        file.seek(0)
+        model.load_state_dict(torch.load(file))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # culprit
+        # cured: optimizer.load_state_dict(optimizer.state_dict())
+    time.sleep(0.001)
+    x = torch.randn(16, 6)
+    loss = (model(x).squeeze(1) - x.sum(1)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # culprit
+print(loss.item().hex())
