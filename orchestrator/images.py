@@ -73,6 +73,16 @@ def digest_on(nodes: Iterable[Mapping[str, Any]], reference: Reference) -> str:
     return next(iter(found), "")
 
 
+def holds(node: Mapping[str, Any], reference: Reference) -> bool:
+    """Whether a node tells of the image (its kubelet tells of 50, the largest)."""
+    images = (node.get("status") or {}).get("images") or []
+    names = [_parsed(name) for image in images for name in image.get("names") or []]
+    if reference.digest:
+        wanted = (reference.host, reference.name, reference.digest)
+        return any(name and (name.host, name.name, name.digest) == wanted for name in names)
+    return any(name and _is_same(name, reference) for name in names)
+
+
 def _is_same(name: Reference, wanted: Reference) -> bool:
     return (name.host, name.name, name.tag) == (wanted.host, wanted.name, wanted.tag) and not name.digest
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator import registry
 from orchestrator.doctor import BROKEN, OK, WARNING, Finding
 from orchestrator.engines.argo.kubernetes_api import KubernetesApi
 from orchestrator.engines.argo.placement import fits, quantity
-from orchestrator.engines.argo.probes import images_of
 from orchestrator.engines.argo.transport import Forbidden
+from orchestrator.errors import InfrastructureError, UsageError
+from orchestrator.images import holds, parse
 from orchestrator.settings import Settings
 
 GPU = "nvidia.com/gpu"
@@ -124,7 +126,7 @@ def _gpus(usable: Sequence[Node], settings: Settings) -> Iterator[Finding]:
 
 
 def _image(usable: Sequence[Node], settings: Settings, directory: Path) -> Finding:
-    """Whether nodes tell of the image. Whether a registry would give it to them, only they can know."""
+    """Whether nodes hold the image, else whether its registry has it, as far as this machine may ask that."""
     image = settings.image
     if "{sha}" in image:
         from foxrun import git
@@ -133,25 +135,20 @@ def _image(usable: Sequence[Node], settings: Settings, directory: Path) -> Findi
             image = image.replace("{sha}", git.resolve(directory, "HEAD"))
         except git.GitError:
             return Finding(part="image", state=OK, found=f"{image}: which, is known when a commit is")
-    having = [_name(node) for node in usable if image in images_of(node) or _full(image) in images_of(node)]
+    try:
+        reference = parse(image)
+    except UsageError as error:
+        return Finding(part="image", state=BROKEN, found=str(error), remedy=error.remedy)
+    having = [_name(node) for node in usable if holds(node, reference)]
     if having:
         return Finding(part="image", state=OK, found=f"{image} is on {', '.join(having)}")
-    return Finding(
-        part="image",
-        state=WARNING,
-        found=f"{image} is on no node (of the 50 images that each tells of); they will pull it from {_registry(image)}",
-        remedy="push it there (docker push), or load it onto the nodes (docs/image.md); private: image_pull_secrets",
-    )
-
-
-def _full(image: str) -> str:
-    """As a node's runtime names it: `docker.io/library/foxrun:1` of `foxrun:1`."""
-    if _registry(image) != "docker.io":
-        return image
-    short = image.removeprefix("docker.io/")
-    return f"docker.io/{short}" if "/" in short else f"docker.io/library/{short}"
-
-
-def _registry(image: str) -> str:
-    first, slash, _ = image.partition("/")
-    return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
+    absent = f"{image} is on no node (of the 50 images that each tells of)"
+    if reference.is_local:
+        said, remedy = "no registry has it", "load it onto the nodes, or push it to a registry (docs/image.md)"
+        return Finding(part="image", state=WARNING, found=f"{absent}, and {said}", remedy=remedy)
+    try:
+        digest = registry.digest_of(reference)
+    except InfrastructureError as error:
+        remedy = "push it (docker push); where a login is wanted: docker login, and image_pull_secrets for the nodes"
+        return Finding(part="image", state=WARNING, found=f"{absent}, and {error}", remedy=remedy)
+    return Finding(part="image", state=OK, found=f"{image} is {digest} at {reference.host}, where nodes will pull it")

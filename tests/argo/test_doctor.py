@@ -270,8 +270,8 @@ def test_a_controller_that_takes_nothing_up(kube: ArgoEngine) -> None:
         ({"memory": "900Ti"}, "room", "no node has as much as a leg or a gate asks for"),
         ({"gpus": 1, "gpu_model": "NVIDIA-NONE"}, "gpu nodes", ""),
         ({"gpus": 1, "gpu_model": "NVIDIA-NONE"}, "room", "no node has as much as a leg or a gate asks for"),
-        ({"image": "localhost/nobody-made-this:1"}, "image", "they will pull it from localhost"),
-        ({"image": "nobody-made-this:1"}, "image", "they will pull it from docker.io"),
+        ({"image": "localhost/nobody-made-this:1"}, "image", "each tells of), and no registry has it"),
+        ({"image": "127.0.0.1:1/nobody-made-this:1"}, "image", "each tells of), and 127.0.0.1:1"),
     ],
 )
 def test_what_no_node_has(kube: ArgoEngine, settings: Settings, change: dict[str, Any], part: str, said: str) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.engines.argo.api import GROUP, Api
@@ -170,9 +170,3 @@ def _suspending(name: str, namespace: str) -> dict[str, Any]:
             "templates": [{"name": "wait", "suspend": {}}],
         },
     }
-
-
-def images_of(node: Mapping[str, Any]) -> Iterator[str]:
-    """The names of the images that a node tells of (its kubelet tells 50, the largest)."""
-    for image in (node.get("status") or {}).get("images") or []:
-        yield from image.get("names") or []
