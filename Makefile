@@ -58,8 +58,10 @@ types: install
 imports: install
 	$(BIN)/lint-imports
 
-bench: install  ## speed, as ratios within one run
+bench: install  ## speed, as ratios within one run; with a cluster (KUBECONFIG) also submit, list and watch
 	$(BIN)/python -m benchmarks.compare
+	@if [ -n "$$KUBECONFIG" ]; then $(BIN)/python -m benchmarks.watching; \
+	  else echo "submit, list and watch were not measured: KUBECONFIG names no cluster"; fi
 
 bench-s3: install  ## requests and bytes of a comparison over S3 (FOXRUN_S3_ENDPOINT)
 	$(BIN)/python -m benchmarks.s3

@@ -22,7 +22,7 @@ from orchestrator.errors import FoxrunError
 from orchestrator.settings import Settings, home_directory
 
 ARGO_NEEDED = (4, 0)
-TEMPLATES = ("regression-pair", "train")
+TEMPLATES = ("ci-gate", "regression-pair", "train")
 CONTROLLER_S = 20.0
 CLOCK_WARNING_S, CLOCK_BROKEN_S = 5.0, 300.0  # S3 refuses a request signed 15 minutes off, AWS's STS one of 5
 _ARGO = "argoproj.io"
