@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.compare import verdict as v
-from orchestrator.compare.verdict import RunSummary, Verdict
+from orchestrator.compare.verdict import WORKFLOW, RunSummary, Verdict
 from orchestrator.errors import DeadlinePassed, FoxrunError
 from orchestrator.outcome import FAILED, is_completed, on_exit, outcome
 from orchestrator.printable import printable
@@ -130,12 +130,13 @@ def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
         place = _place(engine, workflow, run, twin=f"twin{number + 1}" if verdict.subject == "gate" else "")
         runs.append(dataclasses.replace(run, label=place))
         texts = {field: renamed(text, run.label, place) for field, text in texts.items()}
+    named = str(workflow["metadata"]["name"])
+    texts["next"] = texts["next"].replace(f"`foxrun logs {WORKFLOW} ", f"`foxrun logs {named} ")
     texts["next"] = runnable(texts["next"], engine, workflow)
     broken = verdict.tie_break
     if broken is not None:
         third = dataclasses.replace(broken.run, label=_place(engine, workflow, broken.run, twin=""))
         broken = dataclasses.replace(broken, run=third)
-    named = str(workflow["metadata"]["name"])
     return dataclasses.replace(verdict, runs=runs, tie_break=broken, workflow=named, **texts)
 
 

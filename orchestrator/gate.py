@@ -6,12 +6,14 @@ side, so the gate takes hardly longer than one of them, and each is the other's 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from foxrun.files import read_regular
 from orchestrator import comparison
 from orchestrator.causes import BY_ITSELF, FILES, HOSTILE_TWIN_ALONE, is_file_of_one, likely_cause
 from orchestrator.compare import verdict as v
@@ -21,10 +23,12 @@ from orchestrator.errors import UsageError
 from orchestrator.hostile import HOSTILITIES
 from orchestrator.narrowing import Narrowed, narrow, steps_to
 from orchestrator.outcome import describe_part
+from orchestrator.printable import printable
 from orchestrator.settings import did_you_mean
 from orchestrator.twin_run import TWINS, GateRequest, Listener, TwinRun, run_twins
 from orchestrator.twins import Twin
 
+_LOG_END_LINES, _LOG_END_BYTES = 50, 16_384
 DEFAULT_TRAINER = ("python", "-m", "trainer")
 
 
@@ -69,7 +73,7 @@ def run_gate(
         request = dataclasses.replace(request, mode=3)
     listener, directory = listener or Listener(), directory or Path.cwd()
     ran = run_twins(request, environ, listener, directory=directory)
-    verdict = _failed(request, ran) or comparison.compare(request.out / "twin1", request.out / "twin2")
+    verdict = _failed(request, ran, in_pod=environ.get("FOXRUN_LEG") == "gate") or comparison.compare(request.out / "twin1", request.out / "twin2")
     if verdict.verdict == v.DRIFT:
         found = narrow(request, environ, listener, verdict, directory=directory) if explain else None
         verdict = _parted(request, environ, verdict, found)
@@ -83,9 +87,11 @@ def run_gate(
     return dataclasses.replace(verdict, subject="gate", runs=runs, notes=[*verdict.notes, *notes])
 
 
-def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
+def _failed(request: GateRequest, ran: TwinRun, *, in_pod: bool) -> Verdict | None:
     """Why there is nothing to compare, if that is so."""
     logs = " and ".join(str(request.out / f"{twin.name}.log") for twin in ran.twins)
+    if in_pod:  # whose files nobody reaches; `check` prints the ends of the logs there
+        logs = f"what they wrote: `foxrun logs {v.WORKFLOW} --node gate`"
     parts = [_part(twin) for twin in ran.failed]
     if parts:
         said = [describe_part(part) for part in parts]
@@ -110,6 +116,14 @@ def _failed(request: GateRequest, ran: TwinRun) -> Verdict | None:
             next="docs/run-contract.md says what a trainer writes",
         )
     return None
+
+
+def log_ends(out: Path) -> Iterator[str]:
+    """The last lines that each twin wrote, with its name in front."""
+    for twin in TWINS:
+        with contextlib.suppress(OSError):
+            text = read_regular(out / f"{twin}.log", -_LOG_END_BYTES, _LOG_END_BYTES).decode(errors="replace")
+            yield from (f"{twin}: {printable(line)}" for line in text.splitlines()[-_LOG_END_LINES:])
 
 
 def _holds_anything(folder: Path) -> bool:

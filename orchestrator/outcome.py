@@ -20,6 +20,8 @@ FAILED = frozenset({"Failed", "Error"})
 TIE_BREAK = ("leg-c", "tie-break")
 # Exit codes that a gate or a compare uses to say what it found; from any other program they are plain failures.
 _SAID_BY_FOXRUN = frozenset({3, 4, 5, 6, 7})
+# The trainer ended by itself: a failure, or usage (a parameter or an input that it cannot take).
+_ITS_OWN = frozenset({1, 2})
 # What Argo (and the local engine after it) puts in front of what the container itself said.
 _ARGOS_PREFIX = re.compile(r"\A(?:main: )?Error \(exit code \d+\)(?:: |\Z)")
 _DEADLINE_WORDS = ("deadline", "timed out", "timeout")
@@ -187,6 +189,8 @@ def _job_failed(chosen: Verdict, parts: list[Part], workflow: Mapping[str, Any])
     message = f"workflow {name}: first {describe_part(first)}" if rest else f"workflow {name}: {describe_part(first)}"
     message += "".join(f"; then {describe_part(part)}" for part in rest)
     follow_up = f"`foxrun logs {name} --node {first.name}`, then `foxrun retry {name}`"
+    if first.exit_code in _ITS_OWN:  # what it did once, on the same input, it does again
+        follow_up = f"`foxrun logs {name} --node {first.name}`; mend what it names, and submit again"
     if first.reason == "OOMKilled":
         follow_up = f"give it more memory or fewer environments (-p envs=N), then submit again; {follow_up}"
     return dataclasses.replace(chosen, message=message, next=follow_up)

@@ -115,6 +115,9 @@ def command(
         else:
             found = run_trials(request, trials, environ, listener, directory=directory, explain=explain)
             verdict, told["trials"] = found.verdict, [dataclasses.asdict(trial) for trial in found.trials]
+    if verdict.exit_code in (5, 6) and os.environ.get("FOXRUN_LEG") == "gate":  # a part of a workflow
+        for line in gate.log_ends(request.out):
+            click.echo(line, err=True)
     gate.write_termination_log(verdict, os.environ)
     if out is None:  # a directory of our own: what belongs together lies together
         verdict_file = verdict_file or request.out / "verdict.json"

@@ -39,7 +39,11 @@ def head(workflow: Mapping[str, Any], verdict: Verdict | None) -> Iterator[list[
     for key, value in facts.items():
         if value:
             yield [f"{key}:" if key else "", str(value)]
+    # Only the local engine is told where the commits are, and it runs no image.
+    hidden = ("image", "against-image") if "foxrun.dev/repository" in notes else ()
     for parameter in (workflow["spec"].get("arguments") or {}).get("parameters") or []:
+        if parameter["name"] in hidden:
+            continue
         yield [f"  {parameter['name']}:", printable(str(parameter.get("value", "")))]
     for artifact in (workflow["spec"].get("arguments") or {}).get("artifacts") or []:
         yield [f"  {artifact['name']}:", printable(str((artifact.get("s3") or {}).get("key", "")))]

@@ -31,6 +31,8 @@ VARIABLES_NOT_DECIDING = (
 ALLOWABLE = ("tree", "seed", "mode", "config", "inputs", "environment", "variables")
 _PATHS = tuple(f"{group}." for group in ("code", "config", "inputs", "environment", "variables"))
 _SHOWN_NAMES = 5
+_NAME_LENGTH = 60
+HARDWARE = ("environment.gpu_name", "environment.sm_count", "environment.cpu_model")
 
 
 def manifest_differences(
@@ -65,11 +67,19 @@ def check_allowed(names: frozenset[str]) -> None:
 
 def reason(differences: list[FieldDifference]) -> str:
     """The fields that make two runs incomparable, as one phrase; empty when none does."""
-    paths = [d.path for d in differences if d.matters and d.path != "config_sha256"]
+    paths = [_named_values(d) for d in differences if d.matters and d.path != "config_sha256"]
     if not paths:
         paths = [d.path for d in differences if d.matters]
     more = len(paths) - _SHOWN_NAMES
     return ", ".join(paths[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _named_values(difference: FieldDifference) -> str:
+    """The field; of a machine's hardware also what it is called on either side."""
+    if difference.path not in HARDWARE:
+        return difference.path
+    a, b = (str(value)[:_NAME_LENGTH] if value else "none" for value in (difference.a, difference.b))
+    return f"{difference.path} ({a} | {b})"
 
 
 def _allowed(path: str, allow: frozenset[str]) -> bool:

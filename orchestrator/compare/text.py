@@ -132,11 +132,11 @@ def _agreed(verdict: v.Verdict) -> list[str]:
 
 
 def _parts(verdict: v.Verdict) -> list[str]:
-    out = []
+    said: dict[str, list[str]] = {}
     for part in verdict.parts:
         how = f"exit code {part.exit_code}" if part.exit_code is not None else part.phase
-        out.append(": ".join(["failed", part.name, how, *[text for text in (part.reason, part.message) if text]]))
-    return out
+        said.setdefault(": ".join([how, *[text for text in (part.reason, part.message) if text]]), []).append(part.name)
+    return [f"failed: {' and '.join(who)}: {what}" for what, who in said.items()]
 
 
 def _manifests(verdict: v.Verdict) -> list[str]:

@@ -203,6 +203,8 @@ class Verdict:
 
 # A comparison knows no request: whoever knows the workflow puts its parameters in.
 SAME_PARAMETERS = "(with the same -p)"
+# Nor does a part of a workflow know its name: whoever judges the workflow puts it in.
+WORKFLOW = "NAME"
 
 
 def command(*words: str) -> str:

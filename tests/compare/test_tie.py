@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.compare import verdict as v
+from orchestrator.compare.comparable import manifest_differences, reason
 from orchestrator.compare.tie import tie_break, with_tie_break
 
 
@@ -58,3 +59,12 @@ def test_the_verdict_stays_that_of_the_pair_and_survives_its_file() -> None:
     assert v.from_dict(v.as_dict(verdict)) == verdict
     older = {key: value for key, value in v.as_dict(verdict).items() if key not in ("tie_break", "workflow")}
     assert v.from_dict(older).tie_break is None
+
+
+def test_other_hardware_is_incomparable_and_named() -> None:
+    one = {"environment": {"gpu_name": "NVIDIA H200", "sm_count": 132, "torch": "2.11"}}
+    other = {"environment": {"gpu_name": "NVIDIA H100 80GB HBM3", "sm_count": 132, "torch": "2.11"}}
+    assert reason(manifest_differences(one, other)) == "environment.gpu_name (NVIDIA H200 | NVIDIA H100 80GB HBM3)"
+    assert reason(manifest_differences(one, {"environment": {"gpu_name": None, "sm_count": 132, "torch": "2.12"}})) == (
+        "environment.gpu_name (NVIDIA H200 | none), environment.torch"
+    )

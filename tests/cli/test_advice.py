@@ -1,0 +1,48 @@
+"""What a person reads when something failed leads somewhere: the part's log, by the workflow's own name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.compare import verdict as v
+from tests.cli.conftest import Place
+
+
+def test_a_trainer_that_fails_in_the_gate_is_read_by_the_workflows_log(repo: Place) -> None:
+    done = repo("submit", "--regression-pair", "--name", "broken", "-p", "end=message", "-o", "json")
+    assert done.code == 5
+    assert done.json["next"] == "read what they wrote: `foxrun logs broken --node gate`"
+    assert "/foxrun/out" not in done.json["message"] + done.json["next"]
+    log = repo("logs", "broken", "--node", "gate").out
+    assert "gate: twin1: small trainer, leg twin1\n" in log
+    assert "gate: twin2: small trainer, leg twin2\n" in log
+
+
+def test_parts_that_failed_alike_are_one_line() -> None:
+    said = [v.Part(name=name, phase="Failed", exit_code=1, message="no such field: env") for name in ("twin1", "twin2")]
+    other = v.Part(name="leg-a", phase="Error", message="pod deleted")
+    lines = v.lines(v.make(v.JOB_FAILED, "both", parts=[*said, other]))
+    assert [line for line in lines if line.startswith("failed: ")] == [
+        "failed: twin1 and twin2: exit code 1: no such field: env",
+        "failed: leg-a: Error: pod deleted",
+    ]
+
+
+def test_a_leg_that_failed_by_itself_is_mended_and_not_retried(repo: Place) -> None:
+    done = repo("submit", "--regression-pair", "--no-gate", "--name", "broken", "-p", "end=message@b", "-o", "json")
+    assert done.code == 5
+    assert done.json["next"] == "`foxrun logs broken --node leg-b`; mend what it names, and submit again"
+
+
+def test_the_local_engine_shows_no_image_which_it_does_not_run(repo: Place) -> None:
+    assert repo("submit", "--worktree", "--no-gate", "--name", "one").code == 0
+    shown = repo("get", "one").out
+    assert "  seed:" in shown
+    assert "image:" not in shown
+
+
+def test_the_report_names_its_workflow(repo: Place) -> None:
+    done = repo("submit", "--worktree", "--regression-pair", "--no-gate", "--name", "one", "-o", "json")
+    assert done.json["workflow"] == "one"
+    page = Path(done.json["report"]).read_text("utf-8")
+    assert '<span>workflow <span class="mono">one</span></span>' in page
