@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -103,6 +104,20 @@ def test_pods_run_the_image_of_the_commit_also_when_a_person_submits_the_templat
     assert {key: labels[f"foxrun.dev/{key}"] for key in ("kind", "sha", "branch", "seed", "mode")} == {
         "kind": "ci-gate", "sha": sha, "branch": label_value(branch), "seed": "42", "mode": "1",
     }  # fmt: skip
+
+
+def test_no_secret_is_in_what_was_made(endpoint: Endpoint) -> None:
+    core = client.CoreV1Api()
+    made = [endpoint.workflows(), core.list_namespaced_event(endpoint.namespace).to_dict()]
+    made += [core.list_namespaced_pod(endpoint.namespace).to_dict()]
+    text = json.dumps(made, default=str)
+    tokens = [
+        base64.b64decode(core.read_namespaced_secret(f"{name}.service-account-token", endpoint.namespace).data["token"])
+        for name in ("foxrun-github", "foxrun-gitlab")
+    ]
+    for secret in [*endpoint.secrets.values(), *(token.decode() for token in tokens)]:
+        assert len(secret) > 60 and secret not in text
+    assert "WorkflowEventBindingError" in text, "redeliveries are told to whoever looks"
 
 
 def test_a_name_is_legal_and_its_own_for_any_text() -> None:

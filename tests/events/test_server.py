@@ -55,6 +55,8 @@ def test_signatures_count_in_client_mode_alone(tmp_path: Path) -> None:
         with _server("server", name, os.environ["KUBECONFIG"], tmp_path / "server.log") as address:
             assert replace(there, server=address).send(_push("unsigned", MISSING))[0] == 200
         assert _branches(there) == ["signed", "unsigned"]
+        for log in tmp_path.glob("*.log"):
+            assert not [secret for secret in there.secrets.values() if secret in log.read_text()], log.name
 
 
 def _push(branch: str, secret: str = RIGHT) -> Delivery:
