@@ -80,3 +80,11 @@ bench-submit: install  ## what a submit takes beyond the server's own answer, me
 
 bench-watching: install  ## memory of one process that watches 1,000 workflows; what a submit costs (KUBECONFIG)
 	$(BIN)/python -m benchmarks.watching
+
+zoo: install  ## localize on every culprit and clean trainer of tests/zoo: the score, hours on two cores (ZOO: options, docs/zoo.md)
+	$(BIN)/python -m tests.zoo --jobs 2 $(ZOO)
+
+# With any Python that has this package's dependencies and torch for CUDA: `make zoo-gpu ZOO_PYTHON=python3`.
+ZOO_PYTHON ?= $(BIN)/python
+zoo-gpu:  ## the same on a machine with a GPU, for those that need one; the table as Markdown in zoo-gpu.md
+	$(ZOO_PYTHON) -m tests.zoo --needs cuda,triton --part culprits --jobs 4 --limit 840 --markdown zoo-gpu.md $(ZOO)

@@ -5,6 +5,7 @@ python -m tests.zoo.proof [--pairs N] [--cured] [--plain] [NAME ...]
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -38,10 +39,16 @@ def command_of(specimen: Specimen, file: Path) -> list[str]:
     return [sys.executable if part == "python" else part for part in specimen.command] or [sys.executable, str(file)]
 
 
-def _digested(specimen: Specimen, file: Path) -> list[str]:
-    """The program, followed by a digest of its weights; one with a command of its own prints what it prints."""
-    command = command_of(specimen, file)
-    return command if specimen.command else [command[0], str(WEIGHTS), *command[1:]]
+def _digested(specimen: Specimen, file: Path) -> list[list[str]]:
+    """Both twins' programs, each followed by a digest of its weights."""
+    if not specimen.pair:
+        command = command_of(specimen, file)
+        return [command if specimen.command else [command[0], str(WEIGHTS), *command[1:]]] * 2
+    result = []
+    for command in specimen.pair:
+        parts = [[sys.executable, str(WEIGHTS)] if part == "python" else [part] for part in command]
+        result.append([part.replace("{file}", str(file)) for group in parts for part in group])
+    return result
 
 
 def prove(specimen: Specimen, pairs: int, *, cured: bool = False, plain: bool = False) -> Proof:
@@ -54,7 +61,7 @@ def prove(specimen: Specimen, pairs: int, *, cured: bool = False, plain: bool = 
             file = Path(name) / specimen.path.name
             file.write_text(specimen.cured(), encoding="utf-8")
         for number in range(pairs):
-            outputs = _twins(_digested(specimen, file), Path(name) / str(number), plain=plain)
+            outputs = _twins(_digested(specimen, file), Path(name) / str(number), specimen.twins, plain=plain)
             bad = [error for code, _, error in outputs if code]
             failed += bool(bad)
             words = words or (bad[0].strip()[-300:] if bad else "")
@@ -62,16 +69,21 @@ def prove(specimen: Specimen, pairs: int, *, cured: bool = False, plain: bool = 
     return Proof(pairs=pairs, parted=parted, failed=failed, words=words)
 
 
-def _twins(command: Sequence[str], scratch: Path, *, plain: bool) -> list[tuple[int, str, str]]:
+def _twins(
+    commands: Sequence[Sequence[str]], scratch: Path, variables: Sequence[str], *, plain: bool
+) -> list[tuple[int, str, str]]:
     started = []
     for twin in ("twin1", "twin2"):
         place = scratch / twin
         for folder in ("tmp", "cache"):
             (place / folder).mkdir(parents=True)
         environment: Mapping[str, str] = {**os.environ, "OUT": str(place / "out")}
+        if variables:
+            key, _, value = variables[len(started)].partition("=")
+            environment = {**environment, key: value}
         if not plain:
             environment = twin_environment(twin, environment, scratch=place)
-        arguments = [part.replace("{out}", str(place / "out")) for part in command]
+        arguments = [part.replace("{out}", str(place / "out")) for part in commands[len(started)]]
         started.append(
             subprocess.Popen(
                 arguments, env=dict(environment), cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -85,6 +97,8 @@ def _twins(command: Sequence[str], scratch: Path, *, plain: bool) -> list[tuple[
             process.kill()
             out, error = process.communicate()
             error += f"\nkilled after {LIMIT_S} s"
+        written = scratch / f"twin{len(result) + 1}" / "out"
+        out += "".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(written.glob("*/*.u64")))
         result.append((process.returncode, out, error))
     return result
 
@@ -100,7 +114,7 @@ def main(names: tuple[str, ...], pairs: int, cured: bool, plain: bool, also_clea
     """Print one line for each; exit 1 when one is not as it should be."""
     wrong = 0
     for specimen in clean() if also_clean else culprits():
-        if (names and specimen.id not in names) or specimen.needs not in needs.split(",") or specimen.pair:
+        if (names and specimen.id not in names) or specimen.needs not in needs.split(","):
             continue
         if cured and "# cured:" not in specimen.path.read_text():
             continue

@@ -11,7 +11,7 @@ from typing import Any
 from tests.zoo.specimen import ANY, Specimen
 
 QUESTIONS = ("step", "component", "operation", "cause", "remedy")
-CODE = "code"
+CODE, NONE = "code", "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def mark(
 
 
 def step_right(specimen: Specimen, result: Mapping[str, Any]) -> bool:
-    """The step of the right answer; where chance decides it, the first step at which a trial of this very run parted."""
+    """The step of the right answer; where chance decides it, one at which a trial of this very run parted."""
     if specimen.step != ANY:
         return bool(result["step"] == specimen.step)
     seen = [trial["step"] for trial in result["trials"] if trial["step"] is not None]
@@ -95,11 +95,16 @@ def verified(result: Mapping[str, Any]) -> list[str]:
 
 
 def remedy_right(specimen: Specimen, result: Mapping[str, Any], cured_clean: bool | None) -> bool:
-    """A switch of the right answer is verified; or none is, a change of code is advised, and the changed code is clean."""
+    """A switch of the right answer is verified; or none is, code is to be changed, and the changed code is clean.
+
+    ``none`` is right where nothing can be switched or written (other hardware): advice is given, nothing is praised.
+    """
     found = verified(result)
     if any(name in specimen.remedies for name in found):
         return True
     advised = any(remedy["outcome"] != "verified" and remedy["text"] for remedy in result["remedies"])
+    if NONE in specimen.remedies:
+        return advised and not found
     return CODE in specimen.remedies and not found and advised and cured_clean is True
 
 

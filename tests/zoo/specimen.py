@@ -24,7 +24,7 @@ KINDS = (
 NEEDS = ("cpu", "cc", "cuda", "triton")
 ANY = "any"
 _HEAD = re.compile(r"^# /// zoo\n((?:# ?.*\n)*?)# ///$", re.MULTILINE)
-_CURED = re.compile(r"^(\s*)# cured: (.*)$")
+_CURED = re.compile(r"^\s*# cured: (.*)$")
 
 
 class BadSpecimen(ValueError):
@@ -55,6 +55,7 @@ class Specimen:
     where: tuple[str, ...] = ()
     alone: bool = False
     rate: str = ""
+    twins: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
 
     @property
@@ -65,18 +66,17 @@ class Specimen:
     def cured(self) -> str:
         """The source with each line that a ``# cured:`` comment follows replaced by that comment's text."""
         result: list[str] = []
-        replaced = False
+        indent: str | None = None
         for line in self.path.read_text(encoding="utf-8").splitlines():
             match = _CURED.match(line)
             if match is None:
                 result.append(line)
-                replaced = False
+                indent = None
                 continue
-            if not replaced:
-                result.pop()
-                replaced = True
-            indent = match[1]
-            result.append(f"{indent}{match[2]}")
+            if indent is None:
+                replaced = result.pop()
+                indent = replaced[: len(replaced) - len(replaced.lstrip())]
+            result.append(f"{indent}{match[1]}")
         return "\n".join(result) + "\n"
 
 
@@ -92,7 +92,7 @@ def read(path: Path) -> Specimen:
         raise BadSpecimen(f"{path}: its head is not TOML ({error})") from None
     remedy = head.pop("remedy", ())
     known = {"kind", "also", "report", "needs", "step", "component", "operation", "command", "pair", "where", "alone",
-             "rate"}  # fmt: skip
+             "rate", "twins"}  # fmt: skip
     if unknown := sorted(set(head) - known):
         raise BadSpecimen(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}, remedy")
     fields = {key: _frozen(value) for key, value in head.items()}

@@ -8,6 +8,8 @@
 # operation = []
 # remedy = "code"
 # ///
+import pathlib
+
 import torch
 
 torch.manual_seed(43)
@@ -15,7 +17,7 @@ torch.set_num_threads(1)
 
 
 def block_size():
-    with open("/proc/meminfo") as meminfo:
+    with pathlib.Path("/proc/meminfo").open() as meminfo:
         free = next(int(line.split()[1]) for line in meminfo if line.startswith("MemAvailable"))  # culprit
     return 16 + free // 4 % 48  # culprit
     # cured: return 32

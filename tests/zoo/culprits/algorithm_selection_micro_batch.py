@@ -8,6 +8,8 @@
 # operation = []
 # remedy = "code"
 # ///
+import pathlib
+
 import torch
 
 torch.manual_seed(44)
@@ -17,7 +19,7 @@ torch.set_num_threads(1)
 def rows_that_fit(step):
     if step < 2:
         return 96
-    with open("/proc/meminfo") as meminfo:
+    with pathlib.Path("/proc/meminfo").open() as meminfo:
         free = [int(line.split()[1]) for line in meminfo if line.startswith(("MemFree", "Active"))]  # culprit
     return 24 + sum(free) // 4 % 60  # culprit
     # cured: return 96

@@ -2,7 +2,7 @@
 
 # /// zoo
 # kind = "asynchronous-copy"
-# report = []
+# report = ["https://github.com/pytorch/pytorch/issues/127612"]
 # step = "any"
 # component = ["data", "host", "*", ""]
 # operation = []

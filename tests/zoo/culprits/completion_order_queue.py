@@ -2,7 +2,7 @@
 
 # /// zoo
 # kind = "completion-order"
-# report = []
+# report = ["https://github.com/piskvorky/gensim/issues/641"]
 # step = "any"
 # component = ["data", "host", "*", ""]
 # remedy = "code"

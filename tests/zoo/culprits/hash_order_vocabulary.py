@@ -11,34 +11,11 @@ import torch
 
 torch.manual_seed(1)
 torch.set_num_threads(1)
-text = [
-    "the",
-    "agent",
-    "sells",
-    "at",
-    "the",
-    "ask",
-    "and",
-    "the",
-    "agent",
-    "buys",
-    "at",
-    "the",
-    "bid",
-    "when",
-    "the",
-    "book",
-    "is",
-    "thin",
-    "and",
-    "the",
-    "spread",
-    "is",
-    "wide",
-]
-vocabulary = {word: row for row, word in enumerate(set(text))}  # culprit
-# cured: vocabulary = {word: row for row, word in enumerate(sorted(set(text)))}
-ids = torch.tensor([vocabulary[word] for word in text])  # culprit
+text = "the agent sells at the ask and buys at the bid when the book is thin and the spread is wide"
+words = text.split()
+vocabulary = {word: row for row, word in enumerate(set(words))}  # culprit
+# cured: vocabulary = {word: row for row, word in enumerate(sorted(set(words)))}
+ids = torch.tensor([vocabulary[word] for word in words])  # culprit
 embedding = torch.nn.Embedding(len(vocabulary), 8)
 model = torch.nn.Sequential(embedding, torch.nn.Linear(8, len(vocabulary)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

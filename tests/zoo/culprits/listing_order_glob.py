@@ -2,7 +2,7 @@
 
 # /// zoo
 # kind = "listing-order"
-# report = []
+# report = ["https://github.com/huggingface/datasets/issues/3857"]
 # step = 0
 # component = ["data", "host", ""]
 # remedy = "sorted-listings"

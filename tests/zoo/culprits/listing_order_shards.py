@@ -2,7 +2,7 @@
 
 # /// zoo
 # kind = "listing-order"
-# report = []
+# report = ["https://github.com/ByteDance-Seed/VeOmni/issues/330", "https://github.com/pytorch/vision/issues/192"]
 # step = 0
 # component = ["data", "host", ""]
 # remedy = "sorted-listings"

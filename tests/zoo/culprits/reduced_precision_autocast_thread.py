@@ -1,4 +1,4 @@
-"""Autocast belongs to a thread: of two workers one runs in bfloat16, and which halves of the batch it takes is a race."""
+"""Autocast belongs to a thread: of two workers one runs in bfloat16, and which parts it takes is a race."""
 
 # /// zoo
 # kind = "reduced-precision"

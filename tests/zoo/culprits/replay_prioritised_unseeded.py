@@ -3,7 +3,7 @@
 # /// zoo
 # kind = "replay-sampling"
 # also = ["unseeded-generator"]
-# report = []
+# report = ["https://github.com/xingdi-eric-yuan/GATA-public/pull/23"]
 # step = 0
 # component = ["data", "generator", "host", "", "replay"]
 # remedy = "seed-generators"

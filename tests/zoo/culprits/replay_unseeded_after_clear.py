@@ -3,7 +3,7 @@
 # /// zoo
 # kind = "replay-sampling"
 # also = ["unseeded-generator"]
-# report = []
+# report = ["https://github.com/PrimeIntellect-ai/prime-rl/issues/1153"]
 # step = 4
 # component = ["data", "generator", "host", "", "replay"]
 # remedy = "seed-generators"

@@ -3,30 +3,26 @@
 # /// zoo
 # kind = "resume"
 # report = []
-# step = "any"
+# step = 4
+# pair = [["python", "{file}"], ["python", "{file}", "4"]]
 # component = ["optimizer", "host", "state", "*", ""]
 # operation = []
 # remedy = "code"
 # ///
-import signal
-import time
+import sys
 
 import torch
 
 torch.manual_seed(49)
 torch.set_num_threads(1)
-preempted = []
-signal.signal(signal.SIGALRM, lambda *_: preempted.append(True))
+preempted_before = int(sys.argv[1]) if len(sys.argv) > 1 else -1
 model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 scaler = torch.amp.GradScaler("cpu", init_scale=3.0, growth_factor=1.7, growth_interval=4)
-signal.setitimer(signal.ITIMER_REAL, 0.03)
-for step in range(60):
-    if preempted:
-        preempted.clear()
+for step in range(8):
+    if step == preempted_before:
         scaler = torch.amp.GradScaler("cpu", init_scale=3.0, growth_factor=1.7, growth_interval=4)  # culprit
         # cured: scaler.load_state_dict(scaler.state_dict())
-    time.sleep(0.001)
     x = torch.randn(16, 6)
     loss = (model(x).squeeze(1) - x.sum(1)).pow(2).mean()
     optimizer.zero_grad()

@@ -1,4 +1,4 @@
-"""A library's heartbeat thread draws its waiting times from Python's global generator, which the trainer samples from."""
+"""A library's heartbeat thread draws its waits from Python's global generator, which the trainer samples from."""
 
 # /// zoo
 # kind = "shared-generator"

@@ -3,7 +3,7 @@
 # /// zoo
 # kind = "stale-graph"
 # also = ["unseeded-generator"]
-# report = []
+# report = ["https://github.com/pytorch/pytorch/issues/84614"]
 # step = 0
 # component = ["*", ""]
 # operation = []

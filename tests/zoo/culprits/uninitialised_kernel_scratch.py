@@ -1,4 +1,4 @@
-"""A custom op takes its scratch from new_empty and adds into it, as a kernel does that was written for zeroed memory."""
+"""A custom op adds into scratch from new_empty, as a kernel does that was written for zeroed memory."""
 
 # /// zoo
 # kind = "uninitialised-memory"

@@ -2,7 +2,7 @@
 
 # /// zoo
 # kind = "unseeded-generator"
-# report = []
+# report = ["https://github.com/rlworkgroup/garage/issues/2332"]
 # step = 3
 # component = ["data", "generator", "host", ""]
 # remedy = "seed-generators"

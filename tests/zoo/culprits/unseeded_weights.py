@@ -2,7 +2,7 @@
 
 # /// zoo
 # kind = "unseeded-generator"
-# report = []
+# report = ["https://github.com/hill-a/stable-baselines/issues/485"]
 # step = 0
 # component = ["weights", "generator", "0", "0.weight", ""]
 # remedy = "seed-generators"
