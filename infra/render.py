@@ -77,6 +77,7 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
         cpu=cpu,
         memory=memory,
         tolerations=(Toleration(key="nvidia.com/gpu", effect="NoSchedule"),) if gpus else (),
+        alerts_account="foxrun-alerts",
     )
     made: Workflow = _KINDS[kind](p)
     spec = to_dict(made)["spec"]

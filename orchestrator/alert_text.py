@@ -18,7 +18,8 @@ class AlertContext:
     """What the alert is about. ``link`` leads to the report; empty texts are left out.
 
     ``kind`` is the workflow's (ci-gate, nightly, ...), ``origin`` the repository's address, ``started`` an RFC 3339
-    time; ``author`` and ``message`` are the commit's.
+    time; ``author`` and ``message`` are the commit's. ``event`` is broken, mended or news; of mended, ``since`` is the
+    commit that broke and ``commits`` how many were broken. ``undelivered`` are lines about channels that are dead.
     """
 
     workflow: str = ""
@@ -27,6 +28,10 @@ class AlertContext:
     started: str = ""
     author: str = ""
     message: str = ""
+    event: str = ""
+    since: str = ""
+    commits: int = 0
+    undelivered: tuple[str, ...] = ()
     sha: str = ""
     branch: str = ""
     seed: int | None = None
@@ -37,14 +42,19 @@ class AlertContext:
 def title_of(verdict: Verdict, context: AlertContext) -> str:
     """One short line: the verdict, the step, and the workflow."""
     word = verdict.verdict.replace("_", " ")
+    if context.event == "mended":
+        return one_line(f"foxrun: mended: {context.kind or 'a run'} on {context.branch} is {word}", TITLE_LENGTH)
     first = verdict.first_divergence
     where = f" at step {first.step}" if first else ""
-    return one_line(f"foxrun: {word}{where}" + (f" in {context.workflow}" if context.workflow else ""), 120)
+    return one_line(f"foxrun: {word}{where}" + (f" in {context.workflow}" if context.workflow else ""), TITLE_LENGTH)
 
 
 def body_of(verdict: Verdict, context: AlertContext) -> str:
     """Plain text for people: what, where, at what cost, from which run, where to read on, what to do next."""
     lines = [verdict.message]
+    if context.event == "mended":
+        many = f"{context.commits} commit{'' if context.commits == 1 else 's'}"
+        lines.insert(0, f"{context.branch} is mended; it was broken for {many}, since {context.since[:12]}")
     if verdict.first_divergence:
         lines.append(verdict.first_divergence.line)
     if money := pnl_text(verdict):
@@ -59,7 +69,8 @@ def body_of(verdict: Verdict, context: AlertContext) -> str:
     facts = ", ".join(f"{name} {text}" for name, text in run if text)
     lines += [facts] if facts else []
     lines += [f"report: {context.link}"] if context.link else []
-    lines += [f"next: {verdict.next}"] if verdict.next else []
+    lines += [f"next: {verdict.next}"] if verdict.next and context.event != "mended" else []
+    lines += [f"note: {line}" for line in context.undelivered]
     return "\n".join(one_line(line, LINE_LENGTH) for line in lines)
 
 
@@ -84,6 +95,13 @@ def payload(verdict: Verdict, context: AlertContext) -> dict[str, Any]:
         "mode": context.mode,
         "report": context.link or None,
         "next": verdict.next or None,
+        "event": context.event or None,
+        "kind": context.kind or None,
+        "repository": context.origin or None,
+        "author": context.author or None,
+        "commit_message": context.message or None,
+        "broken_since": context.since or None,
+        "undelivered": list(context.undelivered),
     }
 
 

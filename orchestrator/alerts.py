@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from orchestrator.alert_rules import named
 from orchestrator.alert_text import AlertContext, body_of, one_line, payload, title_of
 from orchestrator.compare.verdict import IDENTICAL, SUCCEEDED, WITHIN_TOLERANCE, Verdict
 
-__all__ = ["AlertContext", "AlertFailure", "mask", "send"]
+__all__ = ["AlertContext", "AlertFailure", "Message", "mask", "message_of", "send", "send_all"]
 
 QUIET = frozenset({IDENTICAL, SUCCEEDED, WITHIN_TOLERANCE})
 ATTEMPTS = 3
-BACKOFF_S = 1.0  # before the second attempt; doubled before each later one
+BACKOFF_S, LONGEST_BACKOFF_S = 1.0, 15.0  # before the second attempt; doubled before each later one
 TIMEOUT_S = 10.0  # to connect, and again to be answered
 DEADLINE_S = 90.0  # for all channels together: the exit handler's pod is waiting
 
@@ -48,6 +49,24 @@ class AlertFailure:
         return f"alert to {self.url} failed{tries}: {self.reason}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """What one channel is told: a line, a text, the facts for programs; ``good``: nothing to worry about."""
+
+    title: str
+    body: str
+    fields: dict[str, Any]
+    good: bool
+
+
+def message_of(verdict: Verdict, context: AlertContext) -> Message:
+    """The message that a verdict makes."""
+    return Message(
+        title=title_of(verdict, context), body=body_of(verdict, context), fields=payload(verdict, context),
+        good=verdict.exit_code == 0,
+    )  # fmt: skip
+
+
 def send(
     verdict: Verdict,
     urls: Sequence[str],
@@ -61,56 +80,65 @@ def send(
 ) -> list[AlertFailure]:
     """Tell every channel about the verdict, unless it is one of ``quiet``. Returns the channels that failed.
 
-    Never raises. A failed attempt is repeated up to ``attempts`` in all, ``backoff_s`` seconds later and then twice as
-    long each time, while all channels together stay within ``deadline_s``.
+    Never raises; the rest is as of ``send_all``.
     """
     wanted = list(dict.fromkeys(text.strip() for text in urls if text.strip()))
     if verdict.verdict in quiet or not wanted:
         return []
-    end = time.monotonic() + deadline_s
-    message = _Message(
-        title=title_of(verdict, context), body=body_of(verdict, context), fields=payload(verdict, context),
-        good=verdict.exit_code == 0,
+    message = message_of(verdict, context)
+    results = send_all(
+        {url: [message] for url in wanted},
+        attempts=attempts, backoff_s=backoff_s, timeout_s=timeout_s, deadline_s=deadline_s,
     )  # fmt: skip
+    return [failure for [failure] in results.values() if failure is not None]
+
+
+def send_all(
+    queues: Mapping[str, Sequence[Message]],
+    *,
+    attempts: int = ATTEMPTS,
+    backoff_s: float = BACKOFF_S,
+    timeout_s: float = TIMEOUT_S,
+    deadline_s: float = DEADLINE_S,
+) -> dict[str, list[AlertFailure | None]]:
+    """Send each channel (URL) its messages in order, all channels at once; what became of each, None where it arrived.
+
+    Never raises. A failed attempt is repeated up to ``attempts`` in all, ``backoff_s`` seconds later and then twice as
+    long each time up to LONGEST_BACKOFF_S, while all channels together stay within ``deadline_s``. What follows a
+    message that failed is not tried.
+    """
+    end = time.monotonic() + deadline_s
     effort = _Effort(attempts=attempts, backoff_s=backoff_s, timeout_s=timeout_s, end=end)
-    done: dict[str, AlertFailure | None] = {}
+    done: dict[str, list[AlertFailure | None]] = {url: [] for url in queues}
     with _warnings() as said:
         threads = []
-        for url in wanted:
-            channel = _channel(url, message, effort, said[threading.get_ident()])
+        for url, messages in queues.items():
+            channel = _channel(url, effort, said[threading.get_ident()])
             if isinstance(channel, AlertFailure):
-                done[url] = channel
+                done[url] = [channel for _ in messages]
                 continue
             # Daemon threads: a channel that answers a byte a minute defeats every socket timeout, and must not hold us.
             threads.append(
-                threading.Thread(target=_deliver, args=(url, channel, message, effort, said, done), daemon=True)
+                threading.Thread(target=_deliver, args=(url, channel, messages, effort, said, done[url]), daemon=True)
             )
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
-        late = {
-            url: AlertFailure(url=mask(url), reason=f"not done within {deadline_s:g} s", attempts=1) for url in wanted
-        }
-        outcomes = [done.get(url, late[url]) for url in wanted]
-    return [failure for failure in outcomes if failure is not None]
+        outcomes = {}
+        for url, messages in queues.items():
+            so_far = list(done[url])
+            late = AlertFailure(url=mask(url), reason=f"not done within {deadline_s:g} s", attempts=1)
+            outcomes[url] = [*so_far, *(late for _ in range(len(messages) - len(so_far)))]
+    return outcomes
 
 
 def problem_of(url: str) -> str:
     """Why a URL names no channel, without its secrets; empty when it does. Sends nothing."""
     with _warnings() as said:
-        message = _Message(title="", body="", fields={}, good=True)
         effort = _Effort(attempts=1, backoff_s=0.0, timeout_s=TIMEOUT_S, end=0.0)
-        channel = _channel(url, message, effort, said[threading.get_ident()])
+        channel = _channel(url, effort, said[threading.get_ident()])
     return channel.reason if isinstance(channel, AlertFailure) else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Message:
-    title: str
-    body: str
-    fields: dict[str, Any]
-    good: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +149,7 @@ class _Effort:
     end: float
 
 
-def _channel(url: str, message: _Message, effort: _Effort, said: list[str]) -> Any:
+def _channel(url: str, effort: _Effort, said: list[str]) -> Any:
     """The channel of a URL, ready to send, or an AlertFailure where the URL is not one."""
     said.clear()
     try:
@@ -141,32 +169,36 @@ def _channel(url: str, message: _Message, effort: _Effort, said: list[str]) -> A
         channel.socket_connect_timeout = effort.timeout_s
     if "rto=" not in url:
         channel.socket_read_timeout = effort.timeout_s
-    if _scheme(url) in _STRUCTURED:
-        channel.payload_extras["foxrun"] = message.fields
     return channel
 
 
 def _deliver(
-    url: str, channel: Any, message: _Message, effort: _Effort,
-    said: Mapping[int, list[str]], done: dict[str, AlertFailure | None],
+    url: str, channel: Any, messages: Sequence[Message], effort: _Effort,
+    said: Mapping[int, list[str]], done: list[AlertFailure | None],
 ) -> None:  # fmt: skip
-    try:
-        done[url] = _attempt(url, channel, message, effort, said[threading.get_ident()])
-    except Exception as error:  # a channel's own code may raise anything, and an alert must not end the caller
-        done[url] = AlertFailure(url=mask(url), reason=_redacted(f"{type(error).__name__}: {error}", url), attempts=1)
+    failed: AlertFailure | None = None
+    for message in messages:
+        try:
+            failed = failed or _attempt(url, channel, message, effort, said[threading.get_ident()])
+        except Exception as error:  # a channel's own code may raise anything, and an alert must not end the caller
+            reason = _redacted(f"{type(error).__name__}: {error}", url)
+            failed = AlertFailure(url=mask(url), reason=reason, attempts=1)
+        done.append(failed)
 
 
-def _attempt(url: str, channel: Any, message: _Message, effort: _Effort, said: list[str]) -> AlertFailure | None:
+def _attempt(url: str, channel: Any, message: Message, effort: _Effort, said: list[str]) -> AlertFailure | None:
     from apprise import NotifyFormat, NotifyType
 
     kind = NotifyType.SUCCESS if message.good else NotifyType.FAILURE
+    if _scheme(url) in _STRUCTURED:
+        channel.payload_extras["foxrun"] = message.fields
     made = 0
     while True:
         said.clear()
         made += 1
         if channel.notify(body=message.body, title=message.title, notify_type=kind, body_format=NotifyFormat.TEXT):
             return None
-        wait_s = effort.backoff_s * 2 ** (made - 1)
+        wait_s = min(effort.backoff_s * 2 ** (made - 1), LONGEST_BACKOFF_S)
         if made >= effort.attempts or time.monotonic() + wait_s >= effort.end:
             reason = _redacted("; ".join(said) or "the channel did not say why", url)
             return AlertFailure(url=mask(url), reason=reason, attempts=made)
@@ -235,6 +267,12 @@ def mask(url: str) -> str:
     names = [item.partition("=")[0] for item in parts.query.split("&") if item]
     shown = [name if name.lower() in _OPEN_PARAMETERS else "***" for name in names]
     return out + ("?" + "&".join(f"{name}=***" if name != "***" else name for name in shown) if shown else "")
+
+
+def shown(word: str) -> str:
+    """``NAME=URL`` or a URL of the setting, safe to print."""
+    name, url = named(word)
+    return f"{name}={mask(url)}" if name else mask(url)
 
 
 def _scheme(url: str) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.alerts import mask, problem_of
+from orchestrator.alert_rules import named
+from orchestrator.alerts import problem_of, shown
 from orchestrator.settings import Settings, home_directory
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
@@ -211,12 +212,12 @@ def _alerts(settings: Settings) -> Iterator[Finding]:
     if not settings.alerts:
         yield Finding(part="alerts", state=OK, found="no channel is set")
         return
-    for url in settings.alerts:
-        problem = problem_of(url)
+    for word in settings.alerts:
+        problem, source = problem_of(named(word)[1]), settings.sources.get("alerts", "default")
         yield Finding(
             part="alerts",
             state=BROKEN if problem else OK,
-            found=f"{mask(url)} from {settings.sources.get('alerts', 'default')}" + (f": {problem}" if problem else ""),
+            found=f"{shown(word)} from {source}" + (f": {problem}" if problem else ""),
             remedy="see docs/alerts.md for the URL of each channel" if problem else "",
         )
 

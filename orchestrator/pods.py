@@ -17,7 +17,19 @@ _SAME = (
     "image", "image_pull_policy", "image_pull_secrets", "cpu", "memory", "gpus", "service_account", "user_id",
     "alerts_secret", "retries",
 )  # fmt: skip
-_OPTIONAL = ("tools_image", "cpu_limit", "gpu_model", "priority_class")
+_OPTIONAL = ("alerts_account", "tools_image", "cpu_limit", "gpu_model", "priority_class")
+
+
+def alert_variables(settings: Settings) -> dict[str, str]:
+    """What the exit handler has to know of the settings, where somebody has set it; secrets are not among it."""
+    values = {
+        "alert_rules": "[" + ", ".join(settings.alert_rules) + "]",
+        "alert_state": settings.alert_state,
+        "host_api": settings.host_api,
+        "status_kinds": ",".join(settings.status_kinds),
+        "workflow_url": settings.workflow_url,
+    }
+    return {f"FOXRUN_{name.upper()}": text for name, text in values.items() if name in settings.sources}
 
 
 def place_of(settings: Settings, repository: Path) -> dict[str, Any]:

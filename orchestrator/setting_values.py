@@ -99,8 +99,13 @@ def _choice(what: str, *words: str) -> Callable[[Any], str]:
 
 def _urls(value: Any) -> tuple[str, ...]:
     items = value.split() if isinstance(value, str) else value
+    if isinstance(items, Mapping):
+        if not all(re.fullmatch(r"[A-Za-z0-9][\w.-]*", str(name)) for name in items):
+            raise ValueError("a channel's name is made of letters, digits, dots and dashes")
+        texts = all(isinstance(url, str) and url.strip() for url in items.values())
+        items = [f"{name}={url.strip()}" for name, url in items.items()] if texts else None
     if not isinstance(items, list) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("alerts are apprise URLs: a list, or parted by spaces")
+        raise ValueError("alerts are apprise URLs: names with URLs, a list, or parted by spaces")
     return tuple(item.strip() for item in items)
 
 
@@ -143,6 +148,19 @@ def _endpoint(value: Any) -> str:
     return text
 
 
+def _api(value: Any) -> str:
+    text = _text(value).strip().rstrip("/")
+    if text and not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text):
+        raise ValueError("an API is https://HOST/api/v3, https://HOST/api/v4 or https://api.NAME.ghe.com")
+    return text
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    from orchestrator.alert_rules import rule_texts
+
+    return rule_texts(value)
+
+
 def _git_url(value: Any) -> str:
     text = _text(value).strip()
     if re.match(r"https?://[^/@]*:[^/@]*@", text):
@@ -170,5 +188,8 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "tolerations": _several(parse_toleration),
     "labels": _several(parse_label),
     "names": _several(_name),
+    "name": _name,
+    "api": _api,
+    "rules": _rules,
     "pathspecs": _pathspecs,
 }

@@ -35,7 +35,7 @@ NOT_SETTINGS = frozenset(
             "REGENERATE",
             "HOOK",
         ),
-        *("S3_POD_ENDPOINT", "METRICS_URL"),
+        *("S3_POD_ENDPOINT", "METRICS_URL", "HOST_TOKEN", "EVENT"),
     )
 )
 
@@ -93,8 +93,38 @@ class Settings:
         (),
         kind="urls",
         unit="apprise URLs",
-        why="who hears of a verdict that is not 0; nobody unless named",
+        why="channels, NAME: URL or a list of URLs; nobody hears anything unless named",
         secret=True,
+    )
+    alert_rules: tuple[str, ...] = _setting(
+        (), kind="rules", unit="", why="which verdicts of which branches go to which channels, and when; docs/alerts.md"
+    )
+    alert_state: str = _setting(
+        "foxrun-alert-state",
+        kind="name",
+        unit="ConfigMap",
+        why="where alerts of a cluster remember what was told; locally a file below home",
+    )
+    alerts_account: str = _setting(
+        "", kind="text", unit="", why="account of the pod that alerts, which may update alert_state; empty: the pods'"
+    )
+    host_api: str = _setting(
+        "", kind="api", unit="URL", why="GitHub Enterprise's (.../api/v3), a GitLab's (.../api/v4); empty: the public"
+    )
+    origin: str = _setting(
+        "", kind="text", unit="URL", why="address of the repository at its host, for statuses; empty: git's origin"
+    )
+    status_kinds: tuple[str, ...] = _setting(
+        ("ci-gate", "nightly"),
+        kind="names",
+        unit="workflows",
+        why="whose commits get a status and a comment, where FOXRUN_HOST_TOKEN is set",
+    )
+    workflow_url: str = _setting(
+        "",
+        kind="text",
+        unit="URL",
+        why="where people open a workflow: https://argo.example/workflows/{namespace}/{name}; empty: no link",
     )
     s3_endpoint: str = _setting(
         "", kind="endpoint", unit="URL", why="the S3 server; empty: AWS's own, or what AWS_ENDPOINT_URL says"

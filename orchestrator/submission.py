@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import UsageError
-from orchestrator.pods import on_a_cluster, place_of
+from orchestrator.pods import alert_variables, on_a_cluster, place_of
 from orchestrator.settings import Settings, home_directory
 from orchestrator.training import OPTIONS, command_of, training_of
 
@@ -141,6 +141,8 @@ def parameters_of(
         )
     except InvalidParameter as error:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
+            origin=_origin(request, settings, directory),
+            alert_variables=tuple(alert_variables(settings).items()) if settings.engine == "argo" else (),
 
 
 def _smoke(settings: Settings) -> Settings:
@@ -275,6 +277,13 @@ def _tolerance(request: Request, settings: Settings) -> str | None:
     if file is None or request.kind != "regression-pair":
         return None
     return tolerance_text(file)
+
+def _origin(request: Request, settings: Settings, directory: Path) -> str:
+    from orchestrator.statuses import origin_of
+
+    # Files that are no commit have no status.
+    return "" if request.worktree else origin_of(settings, directory)
+
 
 
 def tolerance_text(file: Path) -> str:

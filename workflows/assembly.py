@@ -47,7 +47,7 @@ def assemble(
             node_selector=dict(p.node_selector) or None,
             pod_priority_class_name=p.priority_class,
             service_account_name=p.service_account,
-            templates=[main, *containers, templates.alert(p)],
+            templates=[main, *containers, templates.alert(p, kind)],
             tolerations=pods.tolerations(p),
             ttl_strategy=m.TTLStrategy(seconds_after_completion=p.ttl_s),
             volumes=pods.volumes(),
@@ -107,6 +107,8 @@ def _metadata(p: RunParameters, *, kind: str, title: str, description: str) -> m
         "workflows.argoproj.io/title": title,
         "workflows.argoproj.io/description": description,
     }
+    if p.origin:
+        annotations["foxrun.dev/origin"] = p.origin
     if p.worktree is not None:
         annotations["foxrun.dev/worktree"] = p.worktree
     if p.name is not None:

@@ -82,7 +82,10 @@ def _check_resources(p: RunParameters) -> None:
 
 
 def _check_names(p: RunParameters) -> None:
-    names = {"service_account": p.service_account, "alerts_secret": p.alerts_secret, "git_secret": p.git_secret}
+    names = {
+        **{"service_account": p.service_account, "alerts_account": p.alerts_account},
+        **{"alerts_secret": p.alerts_secret, "git_secret": p.git_secret},
+    }
     pairs = [
         *names.items(),
         ("priority_class", p.priority_class),

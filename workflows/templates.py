@@ -20,6 +20,14 @@ VERDICT_KEY = "{{workflow.uid}}/verdict.json"
 # twins' steps: starting, comparing, and after a drift the search for its cause (at most 180 s).
 GATE_MARGIN_S = 300
 OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
+# What the alert pod takes from the Secret, by key. All may be absent.
+ALERT_KEYS = {
+    "FOXRUN_ALERTS": "urls",
+    "FOXRUN_ALERT_RULES": "rules",
+    "FOXRUN_HOST_API": "host-api",
+    "FOXRUN_HOST_TOKEN": "host-token",
+    "FOXRUN_WORKFLOW_URL": "workflow-url",
+}
 
 
 def gate(p: RunParameters) -> m.Template:
@@ -127,7 +135,7 @@ def compare(p: RunParameters) -> m.Template:
     )
 
 
-def alert(p: RunParameters) -> m.Template:
+def alert(p: RunParameters, kind: str) -> m.Template:
     """The exit handler: a DAG's outputs are not reliably there in onExit, so it reads the verdict by its fixed key."""
     return m.Template(
         name="exit-handler",
@@ -153,19 +161,17 @@ def alert(p: RunParameters) -> m.Template:
                 *("--status", "{{workflow.status}}"),
                 *("--failures", "{{workflow.failures}}"),
             ],
-            env=[
-                m.EnvVar(
-                    name="FOXRUN_ALERTS",
-                    value_from=m.EnvVarSource(
-                        secret_key_ref=m.SecretKeySelector(name=p.alerts_secret, key="urls", optional=True)
-                    ),
-                )
-            ],
+                *("--kind", kind if p.against is None else f"{kind}-against"),
+                *("--sha", "{{workflow.parameters.sha}}"),
+                *("--started", "{{workflow.creationTimestamp.RFC3339}}"),
+                *(("--origin", escape_dollars(p.origin)) if p.origin else ()),
+            env=_alert_env(p),
             resources=pods.small_resources(),
         ),
         timeout=f"{p.alert_timeout_s}s",
         retry_strategy=pods.retries(p),
     )
+        service_account_name=p.alerts_account,
 
 
 def _training_args(p: RunParameters, *, steps: str, eval_steps: bool = False) -> list[str]:
@@ -248,6 +254,19 @@ def _tools_image(p: RunParameters) -> str:
 
 
 def _code_env(p: RunParameters, *, leg: str, sha: str, tree: str) -> list[m.EnvVar]:
+def _alert_env(p: RunParameters) -> list[m.EnvVar]:
+    """Channels and tokens from the Secret; rules and addresses from it too, where the submitter has none of his own."""
+    given = dict(p.alert_variables)
+    env = [m.EnvVar(name="FOXRUN_BRANCH", value=escape_dollars(p.branch))]
+    for name, key in ALERT_KEYS.items():
+        if name in given:
+            env.append(m.EnvVar(name=name, value=escape_dollars(given.pop(name))))
+            continue
+        secret = m.SecretKeySelector(name=p.alerts_secret, key=key, optional=True)
+        env.append(m.EnvVar(name=name, value_from=m.EnvVarSource(secret_key_ref=secret)))
+    return env + [m.EnvVar(name=name, value=escape_dollars(text)) for name, text in given.items()]
+
+
     return [
         m.EnvVar(name="FOXRUN_LEG", value=leg),
         m.EnvVar(name="FOXRUN_SHA", value=sha),

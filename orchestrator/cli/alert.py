@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,33 +16,59 @@ from orchestrator.cli import options
 @click.option("--workflow", default="", help="Name of the workflow.")
 @click.option("--status", default="", help="Its phase: Succeeded, Failed or Error.")
 @click.option("--failures", default="", help="What failed, as Argo's JSON ({{workflow.failures}}).")
-@click.option("--always", is_flag=True, help="Also tell good news.")
-@click.option("--to", "urls", multiple=True, metavar="URL", help="An apprise URL, in place of the setting alerts.")
-def command(
-    verdict_file: Path | None, workflow: str, status: str, failures: str, always: bool, urls: tuple[str, ...]
-) -> None:
+@click.option("--kind", default="", help="Its kind: ci-gate, nightly, regression-pair, ...")
+@click.option("--sha", default="", help="The commit that ran.")
+@click.option("--branch", envvar="FOXRUN_BRANCH", default="", help="Its branch.  [variable FOXRUN_BRANCH]")
+@click.option("--origin", default="", help="Address of its repository: https://HOST/OWNER/NAME.")
+@click.option("--started", default="", help="When the workflow was created, as 2026-01-31T12:00:00Z.")
+@click.option("--link", default="", help="Where people open the workflow.")
+@click.option("--always", is_flag=True, help="Tell all channels, whatever the rules say: good news too.")
+@click.option("--to", "urls", multiple=True, metavar="URL", help="An apprise URL, in place of settings and rules.")
+@click.option("--flush", is_flag=True, help="Only send what waits: quiet hours that are over, channels that were dead.")
+@click.option("--wait", is_flag=True, help="With --flush: stay until nothing waits any more.")
+@click.option("--test", is_flag=True, help="Send each channel a test message and say which work.")
+def command(urls: tuple[str, ...], flush: bool, wait: bool, test: bool, **facts: Any) -> None:
     """Tell the alert channels what a workflow came to (the exit handler calls this).
 
-    Exits with 0 whatever happens: a failing alert never changes a verdict. Channels are apprise URLs in FOXRUN_ALERTS
-    or foxrun.yaml; failures are printed with the URL masked.
+    Where FOXRUN_HOST_TOKEN is set, the commit's status and comment are written too (foxrun status --help). Exits with 0
+    whatever happens: a failing alert never changes a verdict. Channels are apprise URLs in FOXRUN_ALERTS or
+    foxrun.yaml; rules there say who hears of what. Failures are printed with the URL masked. --test alone exits with 6
+    when a channel does not work.
 
     \b
+    foxrun alert --test
+    foxrun alert --flush
     foxrun alert --verdict verdict.json --workflow NAME --status Failed --to json://localhost:8080
     """
-    from orchestrator.alerting import announce
-    from orchestrator.engines.local import LocalEngine
-    from orchestrator.settings import home_directory
+    from orchestrator import alerting, policies
+    from orchestrator.alert_rules import channels_of
 
+    if wait and not flush:
+        raise click.UsageError("--wait belongs to --flush")
     settings = options.current()
-    there = options.engine_of(settings) if settings.engine == "local" and workflow else None
-    for line in announce(
-        verdict_file,
-        workflow=workflow,
-        status=status,
-        failures=failures,
-        urls=urls or settings.alerts,
-        always=always,
-        engine=there if isinstance(there, LocalEngine) else None,
-        reports=home_directory(settings) / "reports",
-    ):
+    if test:
+        channels = channels_of(urls or settings.alerts)
+        broken = False
+        for name, problem in alerting.test_channels(channels):
+            broken = broken or bool(problem)
+            click.echo(f"{name}: {problem or 'told'}")
+        if not channels:
+            click.echo("no channel is set (FOXRUN_ALERTS, or alerts in foxrun.yaml)")
+        if broken:
+            raise click.exceptions.Exit(6)
+        return
+    lines = (
+        policies.flush(settings, os.environ, wait=wait)
+        if flush
+        else policies.at_exit(settings, os.environ, engine=_local(settings, facts["workflow"]), urls=urls, **facts)
+    )
+    for line in lines:
         click.echo(line)
+
+
+def _local(settings: Any, workflow: str) -> Any:
+    """The local engine, which knows more of its workflow than the exit handler is told."""
+    from orchestrator.engines.local import LocalEngine
+
+    there = options.engine_of(settings) if settings.engine == "local" and workflow else None
+    return there if isinstance(there, LocalEngine) else None

@@ -52,10 +52,10 @@ def command(name: str | None, fmt: str | None) -> None:
 def shown(settings: Settings, name: str) -> Any:
     """A setting as it may be seen."""
     value = getattr(settings, name)
-    from orchestrator.alerts import mask
+    from orchestrator.alerts import shown as shown_url
 
     if next(f for f in FIELDS if f.name == name).metadata["secret"]:
-        return [mask(item) for item in value] if isinstance(value, tuple) else "***" if value else ""
+        return [shown_url(item) for item in value] if isinstance(value, tuple) else "***" if value else ""
     return str(home_directory(settings)) if name == "home" else _plain(value)
 
 

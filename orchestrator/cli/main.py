@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import time
 import traceback
@@ -57,6 +58,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "alert": "Tell the alert channels what a workflow came to (the exit handler calls this).",
         "config": "Show every setting: value, unit, default, why, and which source won.",
         "completion": "Print what makes a shell complete commands, options and the names of workflows.",
+        "status": "Tell the commit's host, GitHub or GitLab, what a workflow came to: a status and a comment.",
         "doctor": "Check that this machine can run foxrun; each trouble comes with its remedy.",
         "version": "Print the versions of foxrun and of what it stands on.",
     },
@@ -252,6 +254,8 @@ def _crash_file() -> str:
 
 
 def _masked(text: str) -> str:
-    for url in os.environ.get("FOXRUN_ALERTS", "").split():
-        text = text.replace(url, "***")
-    return text
+    for word in os.environ.get("FOXRUN_ALERTS", "").split():
+        for secret in (word, re.sub(r"\A[\w.-]+=", "", word)):
+            text = text.replace(secret, "***")
+    token = os.environ.get("FOXRUN_HOST_TOKEN", "")
+    return text.replace(token, "***") if token else text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from orchestrator.pods import alert_variables
 from orchestrator.setting_values import parse_duration
 from orchestrator.settings import Settings, home_directory, load_settings
 
@@ -112,9 +113,10 @@ def engine_of(settings: Settings) -> Engine:
     """The engine that the settings name."""
     from orchestrator.submission import open_engine
 
+    # The exit handler is a process of the local engine, and has all this from variables, as on a cluster.
     if settings.alerts:
-        # The exit handler is a process of the local engine, and has its channels from the variable, as on a cluster.
         os.environ["FOXRUN_ALERTS"] = " ".join(settings.alerts)
+    os.environ.update(alert_variables(settings))
     if settings.engine == "local" and settings.home:
         os.environ["FOXRUN_HOME"] = str(home_directory(settings))  # where it finds the workflow that it tells of
     return open_engine(settings, say=say)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from orchestrator.errors import InfrastructureError
 
@@ -129,6 +128,7 @@ class Transport:
 
     def _connections(self) -> Any:
         import ssl
+        from urllib.request import getproxies, proxy_bypass
 
         import urllib3
 

@@ -61,6 +61,13 @@ FIELDS = {
     "mode": 1,
     "report": "https://artifacts.example/report.html",
     "next": "foxrun check --seed 42",
+    "event": None,
+    "kind": None,
+    "repository": None,
+    "author": None,
+    "commit_message": None,
+    "broken_since": None,
+    "undelivered": [],
 }
 
 
@@ -91,7 +98,7 @@ def test_what_is_not_known_is_null_and_never_left_out() -> None:
         assert alerts.send(make("job_failed", "leg-a: exit 1"), [url], context=alerts.AlertContext()) == []
     body = hook.received[0][2]
     assert body["foxrun"].keys() == FIELDS.keys()
-    assert [key for key, value in body["foxrun"].items() if value is not None] == [
+    assert [key for key, value in body["foxrun"].items() if value not in (None, [])] == [
         "version", "verdict", "exit_code", "message", "subject",
     ]  # fmt: skip
     assert body["title"] == "foxrun: job failed"

@@ -36,7 +36,8 @@ TEMPLATE = {"apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTemplate", "m
 RESULT = {"apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTaskResult", "metadata": {"name": "node-1"},
           "phase": "Running", "progress": "1/2"}  # fmt: skip
 
-# What nobody of the three may do; each tried for each.
+ACCOUNTS = ("foxrun", "foxrun-alerts", "foxrun-submitter", "foxrun-viewer", "foxrun-github", "foxrun-gitlab")
+# What nobody of them may do; each tried for each.
 NOBODY = [
     ("GET", CORE + "/secrets", None),
     ("GET", CORE + "/secrets/foxrun-s3", None),
@@ -73,7 +74,7 @@ def _workflow() -> dict[str, Any]:
     return workflow
 
 
-@pytest.mark.parametrize("name", ["foxrun", "foxrun-submitter", "foxrun-viewer", "foxrun-github", "foxrun-gitlab"])
+@pytest.mark.parametrize("name", ACCOUNTS)
 def test_what_nobody_may(namespace: str, name: str) -> None:
     account = Account(namespace, name)
     answers = {}
@@ -174,11 +175,14 @@ def test_the_rules_of_each_account_are_these_and_no_others(namespace: str) -> No
         ("", "pods"): reading,
         ("", "pods/log"): ["get"],
         ("", "events"): reading,
+        ("", "configmaps"): ["get"],
         ("argoproj.io", "workflowtemplates"): reading,
         ("argoproj.io", "cronworkflows"): reading,
     }
     workflows = ("argoproj.io", "workflows")
-    assert _rules(namespace, "foxrun") == {("argoproj.io", "workflowtaskresults"): ["create", "patch"]}
+    of_pods = {("argoproj.io", "workflowtaskresults"): ["create", "patch"]}
+    assert _rules(namespace, "foxrun") == of_pods
+    assert _rules(namespace, "foxrun-alerts") == {**of_pods, ("", "configmaps"): ["get", "update"]}
     assert _rules(namespace, "foxrun-viewer") == {**seen, workflows: reading}
     every = ["create", "delete", "get", "list", "patch", "update", "watch"]
     assert _rules(namespace, "foxrun-submitter") == {**seen, workflows: every}

@@ -19,7 +19,8 @@ def test_what_an_overlay_is_made_of(overlay: str) -> None:
     names = {(thing["kind"], thing["metadata"]["name"]) for thing in made}
     assert len(names) == len(made)
     assert {name for kind, name in names if kind == "ServiceAccount"} == {
-        "foxrun", "foxrun-submitter", "foxrun-viewer", *(("argo", "argo-server") if overlay == "bare" else ()),
+        "foxrun", "foxrun-alerts", "foxrun-submitter", "foxrun-viewer",
+        *(("argo", "argo-server") if overlay == "bare" else ()),
     }  # fmt: skip
     assert {name for kind, name in names if kind == "WorkflowTemplate"} == {
         "train", "train-on-data", "regression-pair", "regression-pair-on-data", "ci-gate", "ci-gate-on-data",

@@ -32,7 +32,10 @@ def test_the_check_sees_a_file_that_is_not_current(
 
 def test_a_template_differs_from_a_submitted_workflow_in_its_arguments_alone() -> None:
     sha, tree = "a" * 40, "b" * 40
-    p = RunParameters(sha=sha, tree=tree, steps=200, eval_steps=50, data_key="k", data_name="book.mbp-10.dbn")
+    p = RunParameters(
+        sha=sha, tree=tree, steps=200, eval_steps=50, data_key="k", data_name="book.mbp-10.dbn",
+        alerts_account="foxrun-alerts",
+    )  # fmt: skip
     submitted = to_dict(regression_pair(p))["spec"]
     template = render.workflow_template("regression-pair", data=True, gpus=0)["spec"]
     _take_branch_from_parameter(submitted["templates"])

@@ -1,0 +1,129 @@
+"""From the settings to who hears of what: the use cases of the exit handler, of `alert --flush` and of `get`."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator import alerting, alerts, run_context
+from orchestrator.alert_delivery import deliver, next_due, now_utc, story, undelivered
+from orchestrator.alert_rules import channels_of, parse_rules
+from orchestrator.alert_state import AlertState, ClusterState, FileState
+from orchestrator.alert_text import AlertContext
+from orchestrator.alerting import Policy
+from orchestrator.compare.text import count
+from orchestrator.errors import FoxrunError
+from orchestrator.settings import Settings, home_directory
+
+if TYPE_CHECKING:
+    from orchestrator.engines.local import LocalEngine
+
+LONGEST_WAIT = timedelta(days=3)
+PAUSE_S, LONGEST_PAUSE_S = 30.0, 600.0
+
+
+def at_exit(
+    settings: Settings, environ: Mapping[str, str], *, engine: LocalEngine | None, urls: Sequence[str],
+    verdict_file: Path | None, workflow: str, status: str, failures: str, kind: str, sha: str, branch: str,
+    origin: str, started: str, link: str, always: bool,
+) -> Iterator[str]:  # fmt: skip
+    """Tell whoever is to be told of a workflow that is about to end; yields lines for its log.
+
+    Args:
+        settings, environ: channels, rules, tokens.
+        engine: the local one, where it may be its workflow.
+        urls: tell these alone, at once, and remember nothing.
+        verdict_file, workflow, status, failures: as of ``alerting.verdict_at_exit``.
+        kind, sha, branch, origin, started, link: what is known of the run.
+        always: tell all channels, whatever the rules say.
+    """
+    known = alerting.with_report(engine, workflow, status, home_directory(settings) / "reports") if engine else None
+    if known is not None:
+        verdict, context = known
+    else:
+        verdict = alerting.verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
+        context = AlertContext()
+    link = link or run_context.workflow_link(settings.workflow_url, {"name": workflow, "namespace": settings.namespace})
+    told = AlertContext(
+        workflow=workflow, kind=kind, sha=sha, branch=branch, origin=origin, started=started,
+        link="" if "{" in link else link,
+    )  # fmt: skip
+    event = run_context.of_event(environ.get("FOXRUN_EVENT", ""))
+    context = run_context.merged(event, told, context, run_context.of_verdict(verdict))
+    if urls:
+        return (yield from _directly(urls, verdict, context, always=always))
+    policy = policy_of(settings, environ, local=engine is None or known is not None or not _in_cluster(environ))
+    yield from alerting.announce(verdict, context, policy, always=always)
+
+
+def policy_of(settings: Settings, environ: Mapping[str, str], *, local: bool) -> Policy:
+    """Who hears of what. ``local``: of the local engine's workflows."""
+    return Policy(
+        channels=channels_of(settings.alerts),
+        rules=parse_rules(settings.alert_rules),
+        state=state_of(settings, local=local),
+        status_kinds=settings.status_kinds,
+        host_api=settings.host_api,
+        environ=environ,
+    )
+
+
+def state_of(settings: Settings, *, local: bool) -> AlertState:
+    """Where it is remembered what was told."""
+    if local:
+        return FileState(home_directory(settings))
+    from orchestrator.engines.argo.credentials import KubeCredentials
+
+    kube = KubeCredentials(kubeconfig=settings.kubeconfig, context=settings.context, namespace=settings.namespace)
+    return ClusterState(kube, settings.alert_state)
+
+
+def flush(settings: Settings, environ: Mapping[str, str], *, wait: bool) -> Iterator[str]:
+    """Send what is due; with ``wait`` go on until nothing waits, or for LONGEST_WAIT."""
+    local = settings.engine == "local" and not _in_cluster(environ)
+    store, channels = state_of(settings, local=local), channels_of(settings.alerts)
+    end, pause = now_utc() + LONGEST_WAIT, PAUSE_S
+    while True:
+        lines = deliver(store, channels)
+        yield from lines
+        state = store.read()
+        due = next_due(state)
+        if due is None or not wait or now_utc() > end:
+            break
+        later = (due - now_utc()).total_seconds()
+        pause = PAUSE_S if lines and later > 0 else min(2 * pause, LONGEST_PAUSE_S)
+        time.sleep(max(1.0, min(later, LONGEST_PAUSE_S)) if later > 0 else pause)
+    yield from undelivered(state, now_utc())
+    if state["outbox"]:
+        yield f"{count(len(state['outbox']), 'message')} wait, the next until {state['outbox'][0]['due']}"
+    elif not lines:
+        yield "nothing waits"
+
+
+def told(settings: Settings, workflow: str) -> list[str]:
+    """What became of the alerts of a workflow, a line a channel; nothing where that cannot be read."""
+    try:
+        return story(state_of(settings, local=settings.engine == "local").read(), workflow)
+    except FoxrunError:
+        return []
+
+
+def _directly(urls: Sequence[str], verdict: Any, context: AlertContext, *, always: bool) -> Iterator[str]:
+    if verdict.exit_code == 0 and not always:
+        yield f"no alert: {verdict.verdict}"
+        return
+    channels = list(channels_of(urls).values())
+    context = dataclasses.replace(context, event="news" if verdict.exit_code == 0 else "broken")
+    failed = alerts.send(verdict, channels, context=context, quiet=())
+    yield from (str(failure) for failure in failed)
+    if reached := len(channels) - len(failed):
+        yield f"alert sent to {reached} of {count(len(channels), 'channel')}: {verdict.verdict}"
+
+
+def _in_cluster(environ: Mapping[str, str]) -> bool:
+    """Whether we run in a pod of a cluster's workflow, and not in one that the local engine started in some pod."""
+    return "KUBERNETES_SERVICE_HOST" in environ and "FOXRUN_TERMINATION_LOG" not in environ
