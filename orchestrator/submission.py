@@ -137,12 +137,12 @@ def parameters_of(
             gate_timeout_s=_seconds(settings.gate_timeout),
             leg_timeout_s=_seconds(request.timeout_s or settings.timeout),
             name=request.name,
+            origin=_origin(request, settings, directory),
+            alert_variables=tuple(alert_variables(settings).items()) if settings.engine == "argo" else (),
             **place_of(settings, _top(directory)),
         )
     except InvalidParameter as error:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
-            origin=_origin(request, settings, directory),
-            alert_variables=tuple(alert_variables(settings).items()) if settings.engine == "argo" else (),
 
 
 def _smoke(settings: Settings) -> Settings:
@@ -272,18 +272,18 @@ def _input(data: Path | None, engine: Engine, *, store: bool) -> dict[str, Any]:
     return {"data_key": f"inputs/{sha256_file(data)}/{data.name}", "data_name": data.name}
 
 
-def _tolerance(request: Request, settings: Settings) -> str | None:
-    file = request.tolerance or (Path(settings.tolerance) if settings.tolerance else None)
-    if file is None or request.kind != "regression-pair":
-        return None
-    return tolerance_text(file)
-
 def _origin(request: Request, settings: Settings, directory: Path) -> str:
     from orchestrator.statuses import origin_of
 
     # Files that are no commit have no status.
     return "" if request.worktree else origin_of(settings, directory)
 
+
+def _tolerance(request: Request, settings: Settings) -> str | None:
+    file = request.tolerance or (Path(settings.tolerance) if settings.tolerance else None)
+    if file is None or request.kind != "regression-pair":
+        return None
+    return tolerance_text(file)
 
 
 def tolerance_text(file: Path) -> str:

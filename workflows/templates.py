@@ -19,7 +19,6 @@ VERDICT_KEY = "{{workflow.uid}}/verdict.json"
 # What the gate's pod has beyond the twins' own timeout, so that a hang is reported by the gate itself, with both
 # twins' steps: starting, comparing, and after a drift the search for its cause (at most 180 s).
 GATE_MARGIN_S = 300
-OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
 # What the alert pod takes from the Secret, by key. All may be absent.
 ALERT_KEYS = {
     "FOXRUN_ALERTS": "urls",
@@ -28,6 +27,7 @@ ALERT_KEYS = {
     "FOXRUN_HOST_TOKEN": "host-token",
     "FOXRUN_WORKFLOW_URL": "workflow-url",
 }
+OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
 
 
 def gate(p: RunParameters) -> m.Template:
@@ -160,18 +160,18 @@ def alert(p: RunParameters, kind: str) -> m.Template:
                 *("--workflow", "{{workflow.name}}"),
                 *("--status", "{{workflow.status}}"),
                 *("--failures", "{{workflow.failures}}"),
-            ],
                 *("--kind", kind if p.against is None else f"{kind}-against"),
                 *("--sha", "{{workflow.parameters.sha}}"),
                 *("--started", "{{workflow.creationTimestamp.RFC3339}}"),
                 *(("--origin", escape_dollars(p.origin)) if p.origin else ()),
+            ],
             env=_alert_env(p),
             resources=pods.small_resources(),
         ),
         timeout=f"{p.alert_timeout_s}s",
         retry_strategy=pods.retries(p),
-    )
         service_account_name=p.alerts_account,
+    )
 
 
 def _training_args(p: RunParameters, *, steps: str, eval_steps: bool = False) -> list[str]:
@@ -253,7 +253,6 @@ def _tools_image(p: RunParameters) -> str:
     return p.tools or "{{workflow.parameters.image}}"
 
 
-def _code_env(p: RunParameters, *, leg: str, sha: str, tree: str) -> list[m.EnvVar]:
 def _alert_env(p: RunParameters) -> list[m.EnvVar]:
     """Channels and tokens from the Secret; rules and addresses from it too, where the submitter has none of his own."""
     given = dict(p.alert_variables)
@@ -267,6 +266,7 @@ def _alert_env(p: RunParameters) -> list[m.EnvVar]:
     return env + [m.EnvVar(name=name, value=escape_dollars(text)) for name, text in given.items()]
 
 
+def _code_env(p: RunParameters, *, leg: str, sha: str, tree: str) -> list[m.EnvVar]:
     return [
         m.EnvVar(name="FOXRUN_LEG", value=leg),
         m.EnvVar(name="FOXRUN_SHA", value=sha),

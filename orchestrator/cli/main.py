@@ -56,9 +56,9 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Set up": {
         "alert": "Tell the alert channels what a workflow came to (the exit handler calls this).",
+        "status": "Tell the commit's host, GitHub or GitLab, what a workflow came to: a status and a comment.",
         "config": "Show every setting: value, unit, default, why, and which source won.",
         "completion": "Print what makes a shell complete commands, options and the names of workflows.",
-        "status": "Tell the commit's host, GitHub or GitLab, what a workflow came to: a status and a comment.",
         "doctor": "Check that this machine can run foxrun; each trouble comes with its remedy.",
         "version": "Print the versions of foxrun and of what it stands on.",
     },
