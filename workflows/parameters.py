@@ -74,6 +74,7 @@ class RunParameters:
     user_id: int = 65532  # the pods' user; never 0
     origin: str = ""  # the repository's address at its host, for the commit's status; "" where it has none
     alert_variables: tuple[tuple[str, str], ...] = ()  # of the alert pod; what is not here is in alerts_secret
+    executor_account: str | None = None  # whose token Argo's executor alone gets; None: all containers have the pod's
     alerts_account: str | None = None  # of the alert pod, which may update the state of alerts; None: service_account
     alerts_secret: str = "foxrun-alerts"  # noqa: S105  (a Secret's name) its key `urls` becomes FOXRUN_ALERTS
     gate_timeout_s: int = 1800  # of the twins; the gate's pod has some minutes more, to say why
@@ -154,11 +155,6 @@ class RunParameters:
                     raise InvalidParameter(field.name, f"{value} is out of range", f"Give {bound} to {2**63 - 1}")
             elif field.type == "bool" and type(value) is not bool:
                 raise InvalidParameter(field.name, f"{value!r} is neither True nor False", "Give one of them")
-        for seed in self.seeds:
-            if type(seed) is not int or not 0 <= seed < 2**63:
-                raise InvalidParameter("seeds", f"{seed!r} is no seed", f"Give whole numbers from 0 to {2**63 - 1}")
-        if len(set(self.seeds)) != len(self.seeds):
-            raise InvalidParameter("seeds", "one is named twice", "Name each once")
         if self.rtol is not None and not (math.isfinite(self.rtol) and self.rtol >= 0):
             raise InvalidParameter("rtol", f"{self.rtol} is no tolerance", "Give a finite number from 0 on")
 

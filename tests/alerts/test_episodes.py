@@ -295,7 +295,8 @@ def test_the_state_stays_small() -> None:
     for number in range(EPISODES_KEPT + 20):
         run = RunFacts(
             origin="https://github.com/desk/alpha", branch="b" * 250 + str(number), kind="ci-gate",
-            workflow=f"w{number}", sha=f"{number:040x}", started=f"2026-01-14T12:00:00.{number:06}Z", verdict="drift", exit_code=3,
+            workflow=f"w{number}", sha=f"{number:040x}", started=f"2026-01-14T12:00:00.{number:06}Z", verdict="drift",
+            exit_code=3,
         )  # fmt: skip
         [want], _ = wanted(state, run, (Rule(),), ["desk"], NOON)
         queue(state, message, want, workflow=run.workflow, now=NOON)
