@@ -27,7 +27,16 @@ class EventDump:
 
     def inputs(self, func: Any, args: Any, kwargs: Any) -> None:
         """Before the call: what it was called with."""
+        import torch
+
         self._about["name"] = str(func)
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            states = {"cpu": torch.default_generator}
+            if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+                states |= {f"cuda:{index}": one for index, one in enumerate(torch.cuda.default_generators)}
+            self._about["default_generators"] = {
+                name: bytes(one.get_state().tolist()).hex() for name, one in states.items()
+            }
         self._about["args"] = self._encode(list(args), "in")
         self._about["kwargs"] = self._encode(kwargs, "in")
 

@@ -47,6 +47,11 @@ def _key(generator: Any) -> int:
     return int(getattr(generator, "_cdata", 0)) or id(generator)
 
 
+def forked() -> None:
+    """In a forked child: the parent's events are none of its own."""
+    _last.clear()
+
+
 def call_it(name: str, generator: Any) -> None:
     """The program's own name for a generator."""
     _watched[:] = [one for one in _watched if _key(one[1]()) != _key(generator)]

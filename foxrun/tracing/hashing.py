@@ -6,6 +6,8 @@ happen on the tensor's device and current stream, so what is hashed is what the 
 
 from __future__ import annotations
 
+import threading
+
 import torch
 from torch import Tensor
 
@@ -17,49 +19,53 @@ ROOM = 1 << 16
 
 
 class Hasher:
-    """Hands out a slot for each tensor; ``resolve`` turns all slots into fingerprints and starts again from slot 0."""
+    """Hands out a slot for each tensor, ever higher numbers; ``resolve`` reads the fingerprints of all that wait."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._next = 0
+        self._waiting = 0
+        self._lock = threading.Lock()
         self._arenas: dict[torch.device, _Arena] = {}
         self._large: dict[torch.device, tuple[list[int], list[Tensor]]] = {}
 
     def __len__(self) -> int:
-        return self._count
+        return self._waiting
 
     def add(self, tensor: Tensor) -> int:
         """The slot in which this tensor's fingerprint will be; call it with dispatch modes and autograd off."""
         bits = words(tensor)
-        slot = self._count
-        self._count += 1
-        if bits.numel() <= SMALL:
-            arena = self._arenas.get(bits.device)
-            if arena is None:
-                arena = self._arenas[bits.device] = _Arena(bits.device)
-            arena.put(slot, bits)
-        else:
-            slots, values = self._large.setdefault(bits.device, ([], []))
-            slots.append(slot)
-            values.append(fingerprint_tensor(bits).reshape(1))
-            if len(values) >= 512:
-                values[:] = [torch.cat(values)]
+        small = bits.numel() <= SMALL
+        value = None if small else fingerprint_tensor(bits).reshape(1)
+        with self._lock:
+            slot = self._next
+            if value is None:
+                arena = self._arenas.get(bits.device)
+                if arena is None:
+                    arena = self._arenas[bits.device] = _Arena(bits.device)
+                arena.put(slot, bits)
+            else:
+                slots, values = self._large.setdefault(bits.device, ([], []))
+                slots.append(slot)
+                values.append(value)
+                if len(values) >= 512:
+                    values[:] = [torch.cat(values)]
+            self._next += 1
+            self._waiting += 1
         return slot
 
-    def resolve(self) -> list[int]:
-        """Fingerprints of all slots, 1..2^64-1, in order."""
-        found = [0] * self._count
-        for device, (slots, values) in self._large.items():
-            _wait_for(device)
-            if slots:
-                for slot, value in zip(slots, torch.cat(values).tolist(), strict=True):
-                    found[slot] = value & MASK
-        for device, arena in self._arenas.items():
-            _wait_for(device)
-            for slot, value in arena.take():
-                found[slot] = value & MASK
-        self._large.clear()
-        self._count = 0
-        return found
+    def resolve(self) -> dict[int, int]:
+        """Fingerprints of all slots that were handed out since the last call, 1..2^64-1. Waits for the device."""
+        found: dict[int, int] = {}
+        with self._lock:
+            for device, (slots, values) in self._large.items():
+                _wait_for(device)
+                found.update(zip(slots, torch.cat(values).tolist(), strict=True))
+            for device, arena in self._arenas.items():
+                _wait_for(device)
+                found.update(arena.take())
+            self._large.clear()
+            self._waiting = 0
+        return {slot: value & MASK for slot, value in found.items()}
 
 
 class _Arena:

@@ -23,7 +23,7 @@ def watch() -> None:
     imports.when_imported("time", _clocks)
     imports.when_imported("datetime", _datetime)
     imports.when_imported("os", _os)
-    imports.when_imported("uuid", lambda module: _functions(module, "uuid", ("uuid1", "uuid4")))
+    imports.when_imported("uuid", _uuid)
     names = ("token_bytes", "token_hex", "token_urlsafe", "randbits", "randbelow", "choice")
     imports.when_imported("secrets", lambda module: _functions(module, "secrets", names))
     imports.when_imported("glob", lambda module: _functions(module, "glob", ("glob",)))
@@ -52,6 +52,11 @@ def _datetime(module: ModuleType) -> None:
     patching.method(module.date, "today", watching.host("date.today", shown))
 
 
+def _uuid(module: ModuleType) -> None:
+    for name in ("uuid1", "uuid4"):
+        patching.function(module, name, watching.host(f"uuid.{name}", lambda result, args, kwargs: str(result)))
+
+
 def _os(module: ModuleType) -> None:
     _functions(module, "os", ("urandom", "getpid", "getppid", "cpu_count", "getloadavg", "times"))
     if hasattr(os, "sched_getaffinity"):
@@ -70,7 +75,7 @@ def _scandir(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         entries = original(*args, **kwargs)
-        frame = where.innermost(sys._getframe()) if watching.current() is not None else None
+        frame = where.direct(sys._getframe()) if watching.current() is not None else None
         return entries if frame is None else _Entries(entries, where.text(frame))
 
     return call
@@ -162,8 +167,8 @@ def _file(active: recorder.Recorder, path: str, line: str) -> None:
     from hashlib import blake2b
 
     if not stat.S_ISREG(status.st_mode):
-        digest = ""
-    elif status.st_size > LARGEST:
+        return
+    if status.st_size > LARGEST:
         digest = host_values.digits(status.st_size)
     else:
         content = blake2b(digest_size=8)

@@ -131,7 +131,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             ins.append((label, self.hash(tensor), self.storages.source(tensor)))
             if note := self.storages.unfilled(tensor):
                 notes.append(f"{label} {note}")
-        line, module, phase = self._place()
+        line, module, phase = self.place()
         index = recorder.reserve()
         dumper = dumps.wanted(recorder, index)
         if dumper is not None:
@@ -192,7 +192,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return self.hasher.add(source.to(tensor.dtype).expand(tensor.shape))
         return self.hash(tensor)
 
-    def _place(self) -> tuple[str, str, str]:
+    def place(self) -> tuple[str, str, str]:
         """Where, module and phase; in a backward pass those of the forward operation."""
         recorder = self.recorder
         node = torch._C._current_autograd_node()

@@ -6,7 +6,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-from foxrun.tracing import imports, patching, recorder
+from foxrun.tracing import generators, imports, patching, recorder
 
 VARIABLE = "FOXRUN_TRACE_PROCESS"
 _children = 0
@@ -27,6 +27,15 @@ def next_child() -> str:
     return f"{_own}.{_children}"
 
 
+def _put(name: str | None) -> None:
+    """Set or remove the variable; by no way that is watched."""
+    if name is None:
+        os.environ._data.pop(os.environ.encodekey(VARIABLE), None)  # type: ignore[attr-defined]
+        os.unsetenv(VARIABLE)
+    else:
+        os.environ[VARIABLE] = name
+
+
 def watch() -> None:
     """Name children that are forked, spawned, or run as another program."""
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
@@ -35,7 +44,7 @@ def watch() -> None:
 
 
 def _before_fork() -> None:
-    os.environ[VARIABLE] = next_child()
+    _put(next_child())
     if recorder.active is not None:
         recorder.active.lock.acquire()
         try:
@@ -45,7 +54,7 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    os.environ.pop(VARIABLE, None)
+    _put(None if _own == "0" else _own)
     if recorder.active is not None:
         recorder.active.lock.release()
 
@@ -62,6 +71,7 @@ def _after_fork_in_child() -> None:
         old.folder.close()
         from foxrun.tracing import start
 
+        generators.forked()
         new = start.begin(old.plan, name)
         new.step, new.hasher, new.module = old.step, None, old.module
         start.forked(old, new)
@@ -104,10 +114,7 @@ class _named:
         self._name, self._before = name, os.environ.get(VARIABLE)
 
     def __enter__(self) -> None:
-        os.environ[VARIABLE] = self._name
+        _put(self._name)
 
     def __exit__(self, *exc: object) -> None:
-        if self._before is None:
-            os.environ.pop(VARIABLE, None)
-        else:
-            os.environ[VARIABLE] = self._before
+        _put(self._before)

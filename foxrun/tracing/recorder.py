@@ -36,6 +36,7 @@ class Recorder:
         self.at_end: list[Callable[[], None]] = []
         self.ended = False
         self._events: list[dict[str, Any]] = []
+        self._values: dict[int, int] = {}  # fingerprints that were read before their events were complete
         self._threads: dict[int, int] = {}
         self._troubles: dict[str, int] = {}
 
@@ -95,11 +96,11 @@ class Recorder:
     def flush(self) -> None:
         """Read the fingerprints that wait, and write their events."""
         with self.lock:
-            events, self._events = self._events, []
-            values: list[int] = []
+            events, self._events = sorted(self._events, key=lambda event: int(event["i"])), []
+            values = self._values
             if self.hasher is not None and len(self.hasher):
                 with self.quiet():
-                    values = self.hasher.resolve()
+                    values.update(self.hasher.resolve())
             for event in events:
                 event["ins"] = [[label, _digits(print_, values), source] for label, print_, source in event["ins"]]
                 event["outs"] = [[label, _digits(print_, values)] for label, print_ in event["outs"]]
@@ -170,8 +171,8 @@ class _Quiet:
         self._local.depth -= 1
 
 
-def _digits(fingerprint: Fingerprint, values: list[int]) -> str:
-    return fingerprint if isinstance(fingerprint, str) else f"{values[fingerprint]:016x}"
+def _digits(fingerprint: Fingerprint, values: dict[int, int]) -> str:
+    return fingerprint if isinstance(fingerprint, str) else f"{values.pop(fingerprint):016x}"
 
 
 active: Recorder | None = None

@@ -57,7 +57,7 @@ class Row:
 
     def line(self, step: int, end: bool = False) -> str:
         """The row as JSON; waits for the device."""
-        values = self._hasher.resolve()
+        values = self._hasher.resolve()  # of this row alone: the next one has taken no tensor yet
         sums: list[float] = []
         if self._sums:
             sums = torch.stack([one.to("cpu") for one in self._sums]).tolist()

@@ -57,7 +57,7 @@ def _made(name: str, generator: Any, family: str, args: tuple[Any, ...], kwargs:
     if active is None:
         return
     try:
-        frame = where.innermost(sys._getframe(2))
+        frame = where.direct(sys._getframe(2), torch_too=True)
         if frame is None or type(generator).__name__ == "SystemRandom":
             return
         label = generators.known(generator, family)
@@ -130,7 +130,7 @@ def _sequence_making(original: Any) -> Any:
         if active is None or args or kwargs:
             return
         try:
-            frame = where.innermost(sys._getframe())
+            frame = where.direct(sys._getframe(), torch_too=True)
             if frame is not None:  # without entropy of its own it takes the machine's
                 watching.event(active, "seed", "numpy.random.SeedSequence", self.entropy, where.text(frame))
         except Exception as error:

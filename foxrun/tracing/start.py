@@ -20,9 +20,10 @@ def start(path: str) -> None:
     processes.watch()
     begin(wanted, processes.own_name())
     if wanted.remedies:
-        from foxrun.tracing import switches
+        from foxrun.tracing.switches import apply, check
 
-        switches.apply(wanted.remedies)
+        check(wanted.remedies)
+        apply(wanted.remedies)
     if wanted.operations:
         host.watch()
     imports.when_imported("random", _safely(seeds.watch_python))

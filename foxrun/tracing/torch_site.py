@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from foxrun.tracing import seeds
+from foxrun.tracing import imports, patching, seeds
 from foxrun.tracing.modules import Hooks, Names
 from foxrun.tracing.recorder import Recorder
 from foxrun.tracing.steps import Steps
@@ -26,6 +26,7 @@ class TorchSite:
         self.hooks.install()
         self._optimizers()
         self._backward(torch)
+        self._loading()
         seeds.watch_torch(torch)
         if recorder.plan.operations:
             self._operations()
@@ -70,6 +71,25 @@ class TorchSite:
 
             setattr(module, name, call)
 
+    def _loading(self) -> None:
+        """What a DataLoader does for a batch belongs to the phase "data"."""
+
+        def loader(module: ModuleType) -> None:
+            def around(original: Any) -> Any:
+                def call(one: Any) -> Any:
+                    phase, self.recorder.phase = self.recorder.phase, "data"
+                    try:
+                        return original(one)
+                    finally:
+                        self.recorder.phase = phase
+
+                return call
+
+            for cls, name in ((module._BaseDataLoaderIter, "__next__"), (module.DataLoader, "__iter__")):
+                patching.method(cls, name, around)
+
+        imports.when_imported("torch.utils.data.dataloader", loader)
+
     def _bracket(self, kind: str, name: str, value: str, module: str = "") -> None:
         if self.operations is not None and self._inside and not self.recorder.ended:
             from foxrun.tracing import where
@@ -77,9 +97,10 @@ class TorchSite:
             self._safely(lambda: self.recorder.event(kind, name, where=where.caller(2), module=module, value=value))
 
     def _operations(self) -> None:
-        from foxrun.tracing import operations
+        from foxrun.tracing import kernels, operations
 
         self.operations = operations.Operations(self.recorder)
+        kernels.watch(self.operations)
         self.hooks.entered.append(self._module_entered)
         self.hooks.left.append(self._module_left)
         operations.every_thread(lambda: self.operations if self._inside else None)

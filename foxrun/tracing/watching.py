@@ -27,7 +27,7 @@ def host(name: str, show: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] 
             active = current()
             if active is not None:
                 try:
-                    frame = where.innermost(sys._getframe())
+                    frame = where.direct(sys._getframe())
                     if frame is not None:
                         with active.quiet():
                             shown = result if show is None else show(result, args, kwargs)
@@ -66,7 +66,7 @@ def _generator_call(kind: str, name: str, generator_of: Callable[[tuple[Any, ...
                 return original(*args, **kwargs)
             before = None
             try:
-                frame = where.innermost(sys._getframe())
+                frame = where.direct(sys._getframe(), torch_too=True)
                 if frame is not None:
                     with active.quiet():
                         before = generator_of(args)
@@ -101,7 +101,7 @@ def _note_use(args: tuple[Any, ...], generator_of: Callable[[tuple[Any, ...]], t
         return
     try:
         label = generator_of(args)[0]
-        if not generators.in_use(label) and where.innermost(sys._getframe()) is not None:
+        if not generators.in_use(label) and where.direct(sys._getframe(), torch_too=True) is not None:
             generators.used(label)
     except Exception as error:
         active.trouble(error)
@@ -126,5 +126,7 @@ def _write(
         shown = result
     else:
         shown = kwargs or (given[0] if len(given) == 1 else tuple(given))
-    index = active.event(kind, name, ins=ins, outs=outs, where=line, value=host_values.text(shown))
+    index = active.event(
+        kind, name, ins=ins if kind == "draw" else (), outs=outs, where=line, value=host_values.text(shown)
+    )
     generators.torch_drawn(label, index)

@@ -57,6 +57,35 @@ def innermost(frame: FrameType | None) -> FrameType | None:
     return None
 
 
+# Standard modules that hand a host value on to their caller; others (multiprocessing, tempfile, threading) keep it.
+_HAND_ON = {
+    "_collections_abc.py", "_strptime.py", "calendar.py", "fnmatch.py", "glob.py", "os.py", "pathlib.py", "random.py",
+    "secrets.py", "shutil.py", "uuid.py",
+}  # fmt: skip
+
+
+def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | None:
+    """The program's frame where the call comes from its own files, or through modules that hand the value on.
+
+    ``torch_too``: calls of torch's and numpy's own files count for the line of the program that led to them.
+    """
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        kind = kind_of(filename)
+        if kind is PROGRAM and (filename != "<string>" or frame.f_globals.get("__name__") == "__main__"):
+            return frame
+        if kind is IMPORT:
+            return None
+        if not filename.startswith(OURS):
+            packaged = any(site in filename for site in SITES)
+            if packaged and torch_too:
+                return innermost(frame)
+            if packaged or os.path.basename(filename) not in _HAND_ON:  # noqa: PTH119
+                return None
+        frame = frame.f_back
+    return None
+
+
 def text(frame: FrameType | None) -> str:
     """``file.py:31 function``, with the file as seen from the program's own folder; empty for None."""
     if frame is None:
