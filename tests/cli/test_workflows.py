@@ -101,7 +101,7 @@ def test_a_build_that_is_not_deterministic_is_stopped_by_the_gate(repo: Place) -
 
 def test_drift_is_told_to_a_webhook_and_leaves_exit_3(repo: Place) -> None:
     with webhook() as receiver:
-        url = f"json://u:secret@127.0.0.1:{receiver.port}/hook"
+        url = f"json://u:swordfish@127.0.0.1:{receiver.port}/hook"
         file = repo.directory / "foxrun.yaml"
         file.write_text(f"{file.read_text()}alerts: ['{url}']\n")
         done = repo("submit", "--regression-pair", "--no-gate", "-p", "source=urandom", "-o", "json")
@@ -109,7 +109,7 @@ def test_drift_is_told_to_a_webhook_and_leaves_exit_3(repo: Place) -> None:
     assert (done.code, again.code) == (3, 3)
     lines = [line for line in again.out.splitlines() if line.startswith("FIRST_DIVERGENCE: ")]
     assert len(lines) == 1 and lines[0].startswith("FIRST_DIVERGENCE: step=2 leaf=w run_A=")
-    assert "secret" not in done.out + done.err + again.out + repo("config").out
+    assert "swordfish" not in done.out + done.err + again.out + repo("config").out
     (told,) = [body["foxrun"] for _, _, body in receiver.received]
     assert told["verdict"] == "drift"
     # The alert leads to the report, and names no place inside a part.
@@ -119,7 +119,8 @@ def test_drift_is_told_to_a_webhook_and_leaves_exit_3(repo: Place) -> None:
     check, compare = re.findall("`([^`]+)`", told["next"])
     assert compare == f"foxrun compare {labels[0]} {labels[1]} --report report.html"
     assert repo(*shlex.split(check.replace(" -- ", " --no-explain -- "))[1:]).code == 4  # it parts from itself
-    assert repo("logs", "@latest", "--node", "alert").out == "alert: alert sent to 1 of 1 channel: drift\n"
+    assert repo("logs", "@latest", "--node", "alert").out == "alert: alert sent to json\n"
+    assert re.search(r"^Alerts: +json: told at 2\d{3}-", repo("get", "@latest").out, re.MULTILINE)
 
 
 def test_the_report_is_there_when_nobody_follows(repo: Place) -> None:
