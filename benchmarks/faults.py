@@ -52,6 +52,7 @@ class Came:
     message: str
     attempts: int
     lines: int
+    twice: int
     files: int
     seconds: float
 
@@ -85,7 +86,7 @@ def troubles(fault: Fault, came: Came) -> list[str]:
         wrong.append(f"does not say {fault.says!r}")
     # Of a pod that was taken away nobody has all lines; what the others printed is told once.
     if came.lines != LINES and not fault.takes_a_pod:
-        wrong.append("lines are lost or told twice")
+        wrong.append(f"{LINES - came.lines - came.twice} lines are lost, {came.twice} told twice")
     if came.files != (len(_ATTEMPT) if fault.one_leg else 2 * len(_ATTEMPT)):
         wrong.append("files are lost")
     return wrong
@@ -130,6 +131,7 @@ def run(fault: Fault) -> Came:
         message=str(verdict.get("message")),
         attempts=sum(str(node["displayName"]).startswith("leg-") for node in pods(workflow).values()),
         lines=sum(counted[f"line {i}"] == 1 for i in range(LINES)),
+        twice=sum(counted[f"line {i}"] > 1 for i in range(LINES)),
         files=files,
         seconds=time.monotonic() - began,
     )

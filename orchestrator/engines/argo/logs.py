@@ -15,7 +15,7 @@ from typing import Any
 from orchestrator.engines.argo.api import Api, NotStarted
 from orchestrator.engines.argo.nodes import means, name_of, pod_name, pods
 from orchestrator.engines.argo.patience import Patience
-from orchestrator.engines.argo.transport import NotFound, Refused, Unavailable
+from orchestrator.engines.argo.transport import Forbidden, NotFound, Refused, Unavailable
 from orchestrator.engines.base import LogLine, Workflow
 from orchestrator.errors import FoxrunError, InfrastructureError
 
@@ -215,7 +215,7 @@ class _Follower:
                         for line in log.rest(self.archive(self._latest, node_id) or []):
                             self._put(line)
                         return
-                except (Unavailable, Refused) as error:
+                except (Unavailable, Refused, Forbidden) as error:
                     patience.endure(error)
                     continue
                 patience.pause()

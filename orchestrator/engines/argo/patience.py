@@ -1,14 +1,15 @@
-"""How long what goes wrong is put up with: pauses that grow, a grace for refused tokens, and always a deadline."""
+"""How long what goes wrong is put up with: pauses that grow, a grace for refused rights, and always a deadline."""
 
 from __future__ import annotations
 
 import random
 import time
 
-from orchestrator.engines.argo.transport import FIRST_PAUSE_S, LONGEST_PAUSE_S, Refused
+from orchestrator.engines.argo.transport import FIRST_PAUSE_S, LONGEST_PAUSE_S, Forbidden, Refused
 from orchestrator.errors import DeadlinePassed, InfrastructureError
 
-# A token that has expired is replaced by whoever issues it within seconds; a wrong one never is.
+# A token that has expired is replaced by whoever issues it within seconds; a wrong one never is. And an API server that
+# has just started refuses what is allowed until it has read its Roles (403, "role ... not found").
 REFUSED_S = 60.0
 
 
@@ -22,6 +23,7 @@ class Patience:
         self.last: InfrastructureError | None = None
         self._pause = FIRST_PAUSE_S
         self._refused_since: float | None = None
+        self._was_well = False
 
     def left(self) -> float:
         """Seconds until the deadline. Raises DeadlinePassed, with the trouble there was last."""
@@ -36,6 +38,7 @@ class Patience:
 
     def well(self) -> None:
         """The server has answered."""
+        self._was_well = True
         self.last = None
         self._pause = FIRST_PAUSE_S
         self._refused_since = None
@@ -43,7 +46,9 @@ class Patience:
     def endure(self, error: InfrastructureError) -> None:
         """Wait before the next try. Raises ``error`` itself when another try makes no sense."""
         self.last = error
-        if isinstance(error, Refused):
+        if isinstance(error, Forbidden) and not self._was_well:
+            raise error
+        if isinstance(error, Refused | Forbidden):
             now = time.monotonic()
             self._refused_since = self._refused_since or now
             if now - self._refused_since > REFUSED_S:

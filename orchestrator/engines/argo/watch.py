@@ -16,7 +16,7 @@ from orchestrator.engines.argo.argo_server import ArgoServerApi
 from orchestrator.engines.argo.nodes import is_completed, is_offloaded, name_of, phase_of, uid_of, unpacked, version_of
 from orchestrator.engines.argo.patience import Patience
 from orchestrator.engines.argo.placement import Waiting
-from orchestrator.engines.argo.transport import Gone, NotFound, Refused, Unavailable
+from orchestrator.engines.argo.transport import Forbidden, Gone, NotFound, Refused, Unavailable
 from orchestrator.engines.base import Workflow
 from orchestrator.errors import InfrastructureError, WorkflowDeleted, WorkflowNotFound
 
@@ -76,7 +76,7 @@ class _Watch:
             except NotFound:  # argo-server looks at the workflow before it watches; the next read says what happened
                 self.version = ""
                 self.patience.pause()
-            except (Unavailable, Refused) as error:
+            except (Unavailable, Refused, Forbidden) as error:
                 self.patience.endure(error)
 
     def _read(self) -> Workflow:
@@ -172,7 +172,7 @@ def watch_many(api: Api, labels: str, *, deadline_s: float) -> Iterator[Seen]:
                 patience.pause()
         except Gone:
             version = ""
-        except (Unavailable, Refused) as error:
+        except (Unavailable, Refused, Forbidden) as error:
             patience.endure(error)
 
 
