@@ -1,4 +1,4 @@
-"""The observations that speak for or against causes: small pure functions over Facts."""
+"""Observations about operations, measurements and memory never written: small functions over Facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
+from orchestrator.localize.result import CONTROL_FLOW, OUTPUTS_DIFFER
 
 # torch.use_deterministic_algorithms' page names these as nondeterministic or as having a deterministic alternative;
 # on a CPU the same ones write from several threads.
@@ -46,7 +46,6 @@ REDUCTIONS = frozenset(
 ATTENTION = re.compile(r"attention", re.IGNORECASE)
 CONVOLUTIONS = re.compile(r"conv|cudnn|miopen|_thnn_fused_(lstm|gru)|rnn", re.IGNORECASE)
 SCAN_NAME = re.compile(r"scan|ssd|mamba|cumul|prefix|recurren", re.IGNORECASE)
-REPLAY_WORDS = re.compile(r"replay|rollout_?buffer|experience|transition")
 COMPUTES = ("op", "kernel")
 
 
@@ -208,292 +207,6 @@ def filled_parts(facts: Facts) -> str | None:
     )
 
 
-def origin_is_draw_or_seed(facts: Facts) -> bool:
-    """Whether randomness itself is where the twins part."""
-    return facts.kind in ("draw", "seed") or facts.how == SEED
-
-
-@test(STRONG)
-def seeded_by_nobody(facts: Facts) -> str | None:
-    """is a generator in another state before anybody seeded it?"""
-    origin = facts.origin
-    if origin is None or facts.in_child:
-        return None
-    if origin.how == SEED and origin.outside:
-        return f"{origin.label or 'its generator'} is in another state in each process, and no seeding was seen before"
-    if origin.a.kind == "seed" and _without_seed(origin.a.value, origin.a.name):
-        return f"{origin.a.name} was called without a seed"
-    return None
-
-
-def _without_seed(value: str, name: str) -> bool:
-    return (
-        value.strip() in ("", "None", "()", "(None,)", "none", "unseeded", "entropy")
-        or name.endswith(".seed()")
-        or (name.rpartition(".")[2] == "seed" and name.startswith("torch"))
-    )
-
-
-@test(STRONG)
-def seeded_by_entropy(facts: Facts) -> str | None:
-    """does a seed come from the operating system's entropy?"""
-    lead = facts.lead("entropy", near=2)
-    return lead.text if origin_is_draw_or_seed(facts) and lead is not None else None
-
-
-@test(-STRONG)
-def clock_in_the_seed(facts: Facts) -> str | None:
-    """is the seed the clock's?"""
-    lead = facts.lead("clock", "process", near=3)
-    return f"the seed is a value of {lead.a.name}" if lead is not None and facts.kind == "seed" else None
-
-
-@test(DECISIVE)
-def seed_is_the_time(facts: Facts) -> str | None:
-    """is the seed a value that the clock or the process gave?"""
-    lead = facts.lead("clock", "process", near=3)
-    return f"{lead.text}, which is the seed" if lead is not None and facts.kind in ("seed", "draw") else None
-
-
-@test(STRONG)
-def seed_beside_the_time(facts: Facts) -> str | None:
-    """is the clock or the process asked on the line that seeds?"""
-    lead = facts.lead("clock", "process", near=2)
-    if lead is None or lead.near != 2 or not (facts.kind == "seed" or facts.how in (SEED, HOST_VALUE)):
-        return None
-    return f"{lead.text}, on the line that seeds"
-
-
-@test(PLAIN)
-def seed_near_the_time(facts: Facts) -> str | None:
-    """is the clock or the process asked in the file that seeds?"""
-    lead = facts.lead("clock", "process", near=1)
-    explicit = (
-        facts.origin is not None
-        and facts.kind == "seed"
-        and not _without_seed(facts.origin.a.value, facts.origin.a.name)
-    )
-    return f"{lead.text}, before the seed" if lead is not None and lead.near == 1 and explicit else None
-
-
-@test(STRONG)
-def moved_by_others(facts: Facts) -> str | None:
-    """did a seeded generator move by draws of others?"""
-    origin = facts.origin
-    if origin is not None and origin.how == CHANGED_BEHIND and origin.label.startswith("generator"):
-        return origin.detail
-    return None
-
-
-@test(STRONG)
-def extra_draws(facts: Facts) -> str | None:
-    """does one twin draw where the other does not?"""
-    origin = facts.origin
-    if origin is None or origin.how != CONTROL_FLOW or not {origin.a.kind, origin.b.kind} & {"draw"}:
-        return None
-    return f"one twin draws from a shared generator where the other does not: {origin.detail}"
-
-
-@test(STRONG)
-def in_a_worker(facts: Facts) -> str | None:
-    """does a worker process part?"""
-    if facts.in_child and facts.origin is not None and (origin_is_draw_or_seed(facts) or facts.how == HOST_VALUE):
-        return f"process {facts.origin.process}, a worker of the program, parts by itself at {facts.origin.a.name}"
-    return None
-
-
-@test(PLAIN)
-def from_a_worker(facts: Facts) -> str | None:
-    """does what parts come from worker processes?"""
-    if facts.children and facts.steps.component == "data" and facts.origin is not None and facts.origin.outside:
-        return f"what parts came from outside the main process, which has {facts.children} workers"
-    return None
-
-
-@test(DECISIVE)
-def resumed_parts(facts: Facts) -> str | None:
-    """is the second twin a resumed run?"""
-    if not facts.resumed:
-        return None
-    leaf = f"{facts.steps.leaf} ({facts.steps.kind})"
-    return f"the second twin resumes, and the first row that parts shows {leaf} not restored"
-
-
-def changed(weight: int, when: Callable[[Facts], bool], what: str) -> Test:
-    """Memory changed behind the trace, and something more."""
-
-    def look(facts: Facts) -> Evidence | None:
-        origin = facts.origin
-        if origin is None or origin.how != CHANGED_BEHIND or origin.label.startswith("generator") or not when(facts):
-            return None
-        return Evidence(text=f"{origin.detail}; {what}", weight=weight)
-
-    look.__doc__ = f"did memory change behind the operations that were seen; {what}?"
-    return look
-
-
-def writer_copies_unblocked(facts: Facts) -> bool:
-    """The last seen writer is a copy that does not wait."""
-    chain = facts.origin.chain if facts.origin is not None else []
-    return any(
-        e.short in ("copy_", "_to_copy", "to") and ("True" in e.shapes or "non_blocking" in e.shapes) for e in chain
-    )
-
-
-def writer_shares(facts: Facts) -> bool:
-    """The memory is numpy's, a buffer's or another process's as well."""
-    chain = facts.origin.chain if facts.origin is not None else []
-    return any(
-        e.short in ("from_numpy", "frombuffer", "from_file", "as_strided", "set_", "detach", "alias", "lift_fresh")
-        for e in chain
-    )
-
-
-@test(STRONG)
-def threads_alone(facts: Facts) -> str | None:
-    """do twins agree at one thread count and part at two different ones?"""
-    if facts.parted_kind == "threads" and facts.hostile_agreed and facts.origin is not None and computed(facts):
-        n = facts.hostile_agreed
-        return f"{n} pair{'s' if n > 1 else ''} with equal thread counts agreed; with different ones the twins part"
-    return None
-
-
-@test(-STRONG)
-def parts_at_one_count(facts: Facts) -> str | None:
-    """do twins part at equal thread counts?"""
-    return "the twins part with equal thread counts too" if facts.parted_kind != "threads" and computed(facts) else None
-
-
-def how_is(*ways: str, weight: int = PLAIN, what: str) -> Test:
-    """How the origin shows."""
-
-    def look(facts: Facts) -> Evidence | None:
-        if facts.origin is None or facts.how not in ways:
-            return None
-        return Evidence(text=f"{what}: {facts.origin.detail}", weight=weight)
-
-    look.__doc__ = f"{what}?"
-    return look
-
-
-def led_by(
-    kind: str, *, weight: int = STRONG, reordered: bool = False, near: int = 0, ways: tuple[str, ...] = ()
-) -> Test:
-    """A host event before the origin."""
-
-    def look(facts: Facts) -> Evidence | None:
-        lead = next(
-            (x for x in facts.leads if x.kind == kind and x.near >= near and (x.reordered or not reordered)), None
-        )
-        if lead is None or (ways and facts.how not in ways and facts.origin is not None and not facts.origin.outside):
-            return None
-        return Evidence(text=lead.text, weight=weight)
-
-    look.__doc__ = f"did a host event of the kind {kind} differ before?"
-    return look
-
-
-@test(WEAK)
-def in_the_optimizer(facts: Facts) -> str | None:
-    """is it in the optimizer?"""
-    if facts.origin is not None and facts.origin.a.phase == "optimizer" and facts.how in (REORDERED, CONTROL_FLOW):
-        return "it is the optimizer that walks through its parameters in another order"
-    return None
-
-
-@test(PLAIN)
-def by_itself_reordered(facts: Facts) -> str | None:
-    """do twins that differ in nothing part by an order?"""
-    if facts.how in (REORDERED, CONTROL_FLOW) and facts.narrowed.get("nothing"):
-        return "twins that differ in nothing that can be set part by this order: addresses or timing decide it"
-    return None
-
-
-@test(STRONG)
-def replay_named(facts: Facts) -> str | None:
-    """does the origin belong to a replay buffer's sampling?"""
-    found = REPLAY_WORDS.search(facts.place)
-    if found and (origin_is_draw_or_seed(facts) or facts.how in (REORDERED, HOST_VALUE, CONTROL_FLOW)):
-        return f"the origin belongs to the replay ({found[0]}): what is sampled decides all that follows"
-    return None
-
-
-@test(PLAIN)
-def replay_draws(facts: Facts) -> str | None:
-    """is the replay's origin a draw?"""
-    if REPLAY_WORDS.search(facts.place) and origin_is_draw_or_seed(facts):
-        return "it is a random draw, or the seed of one"
-    return None
-
-
-@test(STRONG)
-def config_differs(facts: Facts) -> str | None:
-    """did a kernel run with another configuration?"""
-    origin = facts.origin
-    if origin is None or origin.a.kind != "kernel" or origin.a.value == origin.b.value:
-        return None
-    return f"the kernel ran as {origin.a.value} and as {origin.b.value}"
-
-
-@test(PLAIN)
-def timed_before(facts: Facts) -> str | None:
-    """was a clock for measuring read before the control flow parted?"""
-    if facts.how != CONTROL_FLOW:
-        return None
-    lead = next((x for x in facts.leads if x.kind == "clock" and x.near >= 1), None)
-    return f"the program measures time before it chooses: {lead.a.name} at {lead.a.where}" if lead is not None else None
-
-
-def knob_is(name: str, value: object, weight: int = PLAIN) -> Test:
-    """A setting of torch, for an operation of the GPU."""
-
-    def look(facts: Facts) -> Evidence | None:
-        if not (computed(facts) and facts.knob(name) == value):
-            return None
-        return Evidence(text=f"{name} is {value!r}", weight=weight)
-
-    look.__doc__ = f"is {name} {value!r}?"
-    return look
-
-
-@test(STRONG)
-def low_precision(facts: Facts) -> str | None:
-    """is it a product in reduced precision?"""
-    if not computed(facts) or facts.op not in MATMULS or facts.origin is None:
-        return None
-    if facts.knob("tf32") or facts.knob("allow_tf32") or facts.knob("float32_matmul_precision") in ("high", "medium"):
-        return f"{facts.origin.a.name} may run in TF32"
-    if re.search(r"\b(bf16|f16)\[", facts.origin.a.shapes):
-        return f"{facts.origin.a.name} multiplies 16-bit floats"
-    return None
-
-
-@test(DECISIVE)
-def other_machine(facts: Facts) -> str | None:
-    """did the twins run on different hardware or versions?"""
-    for key in ("gpu_name", "cpu_model", "cpu", "torch", "cuda", "cudnn", "sm_count", "device_name"):
-        a, b = facts.header.get(key), facts.other_header.get(key)
-        if a is not None and b is not None and a != b:
-            return f"{key} is {a} and {b}"
-    return None
-
-
-@test(STRONG)
-def graph_replayed(facts: Facts) -> str | None:
-    """is it a captured graph that draws?"""
-    if facts.origin is not None and re.search(r"graph", facts.origin.a.name, re.IGNORECASE):
-        return f"{facts.origin.a.name} replays what was captured, with the state of then"
-    return None
-
-
-@test(WEAK)
-def several_threads(facts: Facts) -> str | None:
-    """do several threads of the program run operations?"""
-    if facts.threads > 1 and facts.how in (REORDERED, CONTROL_FLOW, CHANGED_BEHIND):
-        return f"{facts.threads} threads of the program run operations"
-    return None
-
-
 @test(PLAIN)
 def duplicates(facts: Facts) -> str | None:
     """does the index hold one place twice?"""
@@ -528,35 +241,98 @@ def matmul(facts: Facts) -> str | None:
     return None
 
 
-@test(PLAIN)
-def hash_does_not_matter(facts: Facts) -> str | None:
-    """does the order differ with hash() fixed?"""
-    if facts.how in (REORDERED, CONTROL_FLOW) and facts.remedied.get("hash-seed"):
-        return "the order differs with hash() of strings fixed"
+ADDS_IN_SOURCE = re.compile(r"atomic", re.IGNORECASE)
+
+
+@test(STRONG)
+def threads_alone(facts: Facts) -> str | None:
+    """do twins agree at one thread count and part at two different ones?"""
+    if facts.parted_kind == "threads" and facts.hostile_agreed and facts.origin is not None and computed(facts):
+        n = facts.hostile_agreed
+        return f"{n} pair{'s' if n > 1 else ''} with equal thread counts agreed; with different ones the twins part"
     return None
 
 
 @test(-STRONG)
-def hash_matters(facts: Facts) -> str | None:
-    """does fixing hash() make the twins agree?"""
-    return "fixing hash() of strings makes the twins agree" if facts.remedied.get("hash-seed") is False else None
+def parts_at_one_count(facts: Facts) -> str | None:
+    """do twins part at equal thread counts?"""
+    return "the twins part with equal thread counts too" if facts.parted_kind != "threads" and computed(facts) else None
 
 
-def on_cuda(facts: Facts) -> bool:
-    """The program computes on a GPU."""
-    return facts.cuda
+@test(STRONG)
+def low_precision(facts: Facts) -> str | None:
+    """is it a product in reduced precision?"""
+    if not computed(facts) or facts.op not in MATMULS or facts.origin is None:
+        return None
+    if facts.knob("tf32") or facts.knob("allow_tf32") or facts.knob("float32_matmul_precision") in ("high", "medium"):
+        return f"{facts.origin.a.name} may run in TF32"
+    if re.search(r"\b(bf16|f16)\[", facts.origin.a.shapes):
+        return f"{facts.origin.a.name} multiplies 16-bit floats"
+    return None
 
 
-def with_threads(facts: Facts) -> bool:
-    """Several threads run operations, or the program has children that may share memory."""
-    return facts.threads > 1 or facts.children > 0
+def knob_is(name: str, value: object, weight: int = PLAIN) -> Test:
+    """A setting of torch, for an operation of the GPU."""
+
+    def look(facts: Facts) -> Evidence | None:
+        if not (computed(facts) and facts.knob(name) == value):
+            return None
+        return Evidence(text=f"{name} is {value!r}", weight=weight)
+
+    look.__doc__ = f"is {name} {value!r}?"
+    return look
 
 
-def always(facts: Facts) -> bool:
-    """Whenever memory changed behind."""
-    return True
+@test(STRONG)
+def config_differs(facts: Facts) -> str | None:
+    """did a kernel run with another configuration?"""
+    origin = facts.origin
+    if origin is None or origin.a.kind != "kernel" or origin.a.value == origin.b.value:
+        return None
+    return f"the kernel ran as {origin.a.value} and as {origin.b.value}"
 
 
-def single_thread_host(facts: Facts) -> bool:
-    """On a CPU, with one thread of operations and no children."""
-    return not facts.cuda and facts.threads <= 1 and not facts.children and not writer_shares(facts)
+@test(WEAK)
+def reduces(facts: Facts) -> str | None:
+    """is it a reduction on a CPU?"""
+    if (
+        computed(facts)
+        and not facts.cuda
+        and facts.origin is not None
+        and (facts.op in REDUCTIONS or facts.op in MATMULS)
+    ):
+        return f"{facts.origin.a.name} is split by the number of threads"
+    return None
+
+
+@test(PLAIN)
+def machine_read_before(facts: Facts) -> str | None:
+    """did the program read what the machine has before a sum came out in another way?"""
+    lead = facts.lead("machine")
+    return f"{lead.text}, and then equal inputs give other sums" if lead is not None and computed(facts) else None
+
+
+@test(STRONG)
+def own_kernel_adds(facts: Facts) -> str | None:
+    """is it a kernel of the program's own that gives other sums?"""
+    if (
+        not computed(facts)
+        or facts.kind != "kernel"
+        or facts.origin is None
+        or facts.origin.a.value != facts.origin.b.value
+    ):
+        return None
+    if any(ADDS_IN_SOURCE.search(line) for line in facts.lines):
+        return f"{facts.origin.a.name} is a kernel of the program's own that adds atomically, and its inputs agree"
+    return None
+
+
+@test(STRONG)
+def casts_in_one(facts: Facts) -> str | None:
+    """does one twin compute in 16 bits where the other does not?"""
+    if facts.origin is None or facts.how != CONTROL_FLOW:
+        return None
+    narrow = [
+        bool(re.search(r"\b(bf16|f16)\[|dtype=(bfloat16|float16)", e.shapes)) for e in (facts.origin.a, facts.origin.b)
+    ]
+    return "one twin computes in 16 bits where the other does not" if narrow[0] != narrow[1] else None

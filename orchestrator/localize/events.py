@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
+from orchestrator.localize.sequences import (
+    LOOK_AHEAD,
+    host_differences,
+    prints,
+    resync,
+    same_in_another_order,
+    turns_differ,
+    without_hosts,
+)
 from orchestrator.localize.trace import Event
 
-BRACKETS = ("module", "backward", "optimizer", "step")
 # Write their result over whatever was there, and read none of it.
 OVERWRITING = frozenset(
     ["copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_",
      "cauchy_", "geometric_"]
 )  # fmt: skip
-LOOK_AHEAD = 400
-RESYNC, RESYNC_RUN = 12, 16
 RECORDS = 400_000
 
 
@@ -69,41 +75,37 @@ def align(a: Iterable[Event], b: Iterable[Event], process: str = "0") -> Aligned
     Streams of several threads whose turns differ are walked thread by thread.
     """
     hosts: tuple[list[Event], list[Event]] = ([], [])
-    left, right = list(_without_hosts(a, hosts[0])), list(_without_hosts(b, hosts[1]))
-    walk = _Walk(process)
-    origin = walk.through(left, right)
+    left, right = list(without_hosts(a, hosts[0])), list(without_hosts(b, hosts[1]))
+    walk = _Walk(process, left, right)
+    origin = walk.through()
     threads = len({e.thread for e in left} | {e.thread for e in right})
-    if origin is not None and origin.how == CONTROL_FLOW and threads > 1 and _turns_differ(left, right):
+    if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
         origin, walk = _thread_by_thread(left, right, process)
     return Aligned(
-        origin=origin, events=walk.count, host=_host_differences(*hosts), skipped=walk.skipped, threads=threads
+        origin=origin, events=walk.count, host=host_differences(*hosts), skipped=walk.skipped, threads=threads
     )
-
-
-def _without_hosts(events: Iterable[Event], hosts: list[Event]) -> Iterator[Event]:
-    for event in events:
-        if event.kind == "host" and not event.brings_data:
-            hosts.append(event)
-        elif event.kind not in BRACKETS:
-            yield event
 
 
 class _Walk:
     """The state of one walk: records of what was passed, so that an input's writer can be asked."""
 
-    def __init__(self, process: str) -> None:
+    def __init__(self, process: str, left: Sequence[Event], right: Sequence[Event]) -> None:
         self.process = process
+        self.left, self.right = left, right
         self.records: dict[int, Record] = {}
-        self.of_b: dict[int, int] = {}
         self.count = 0
         self.skipped: list[Event] = []
+        # Generators that were seeded apart; an origin once somebody draws from them.
+        self.seeded_apart: dict[str, tuple[Event, Event]] = {}
 
-    def through(self, left: Sequence[Event], right: Sequence[Event]) -> Origin | None:
+    def through(self) -> Origin | None:
+        """Both streams in program order."""
+        left, right = self.left, self.right
         i = j = 0
         while i < len(left) and j < len(right):
             ea, eb = left[i], right[j]
             if ea.key != eb.key:
-                step = _resync(left, i, right, j)
+                step = resync(left, i, right, j)
                 if step is None:
                     return self._other_sequence(left, i, right, j)
                 self.skipped += [*left[i : i + step[0]], *right[j : j + step[1]]]
@@ -113,12 +115,10 @@ class _Walk:
             if origin is not None:
                 return origin
             i, j = i + 1, j + 1
-        if i < len(left) or j < len(right):
+        if left and right and (i < len(left) or j < len(right)):
             more = (left[i:] or right[j:])[0]
             which = "first" if i < len(left) else "second"
-            if left and right:
-                detail = f"the {which} twin alone goes on, with {more.name}"
-                return self._origin(more, more, CONTROL_FLOW, detail)
+            return self._origin(more, more, CONTROL_FLOW, f"the {which} twin alone goes on, with {more.name}")
         return None
 
     def pair(self, ea: Event, eb: Event) -> Origin | None:
@@ -127,12 +127,10 @@ class _Walk:
         record = Record(ea, eb)
         if len(self.records) < RECORDS:
             self.records[ea.i] = record
-            self.of_b[eb.i] = ea.i
-        record.agreed = _prints(ea.outs) == _prints(eb.outs)
+        record.agreed = prints(ea.outs) == prints(eb.outs)
         if ea.kind == "seed":
-            # What state it found does not matter: it makes a new one.
-            differ = not record.agreed or ea.value != eb.value
-            return self._origin(ea, eb, SEED, f"seeded with {ea.value} and {eb.value}") if differ else None
+            self._seed(record)
+            return None
         differing = [(x, y) for x, y in zip(ea.ins, eb.ins, strict=False) if x[1] != y[1]]
         if len(ea.ins) != len(eb.ins):
             return self._origin(ea, eb, CONTROL_FLOW, "the twins hand it another number of inputs")
@@ -140,23 +138,43 @@ class _Walk:
             record.unset = ea.i
             return None
         if not differing:
-            if record.agreed:
-                return None
-            if ea.brings_data:
-                return self._origin(ea, eb, HOST_VALUE, "what Python hands to torch differs", outside=True)
-            return self._origin(ea, eb, OUTPUTS_DIFFER)
+            return None if record.agreed else self._of_outputs(record)
         if record.agreed and not any(x[0].startswith("generator") for x, _ in differing):
             return None  # what differs has no part in the result: memory that is written over, an empty buffer
         if _is_reordered(ea, eb):
             return self._origin(ea, eb, REORDERED, "the twins hand it equal tensors in another order")
         return self._of_inputs(record, differing)
 
+    def _seed(self, record: Record) -> None:
+        # What state it found does not matter: it makes a new one.
+        label = next((name for name, _ in record.a.outs if name.startswith("generator")), "")
+        if record.agreed and record.a.value == record.b.value:
+            self.seeded_apart.pop(label, None)
+        else:
+            self.seeded_apart[label] = (record.a, record.b)
+
+    def _of_outputs(self, record: Record) -> Origin:
+        """Equal inputs and other outputs."""
+        ea, eb = record.a, record.b
+        if not ea.brings_data:
+            return self._origin(ea, eb, OUTPUTS_DIFFER)
+        restless = _restless(ea, self.left) or _restless(eb, self.right)
+        if restless is not None:
+            detail = (
+                f"what Python hands to torch here changes again before {restless.name} at {restless.where} reads it"
+            )
+            return self._origin(ea, eb, CHANGED_BEHIND, detail, reader=restless, chain=[ea])
+        if all(self._exists(x[1], self.right) for x in ea.outs) and all(self._exists(x[1], self.left) for x in eb.outs):
+            detail = "what Python hands to torch comes in another order: each twin has both"
+            return self._origin(ea, eb, REORDERED, detail, outside=True)
+        return self._origin(ea, eb, HOST_VALUE, "what Python hands to torch differs", outside=True)
+
     def _of_inputs(
         self, record: Record, differing: Sequence[tuple[tuple[str, str, int], tuple[str, str, int]]]
     ) -> Origin | None:
         """Inputs differ though nothing before did: who wrote them?"""
         ea = record.a
-        for (label, pa, source), (_, pb, _) in differing:
+        for (label, pa, source), (_, pb, other) in differing:
             if label.startswith("generator"):
                 return self._of_generator(record, label, source)
             if ea.short in OVERWRITING and not label[:1].isdigit():
@@ -166,30 +184,58 @@ class _Walk:
                 made = f" at {ea.where}" if ea.where else ""
                 detail = f"{ea.name}{made} reads it" + (f" in {ea.module}" if ea.module else "")
                 return self._origin(unset.a, unset.b, OUTPUTS_DIFFER, detail, unset=True, reader=ea, label=label)
-            return self._of_tensor(record, label, source, pa, pb)
-        if record.agreed:
-            return None
-        return self._origin(ea, record.b, OUTPUTS_DIFFER)
+            return self._of_tensor(record, label, (source, other), (pa, pb))
+        return None if record.agreed else self._origin(ea, record.b, OUTPUTS_DIFFER)
 
     def _of_generator(self, record: Record, label: str, source: int) -> Origin:
+        """A draw from a generator whose state is another one: seeded apart, drawn from by others, or never seeded."""
         ea, eb = record.a, record.b
-        writer = self.records.get(source)
-        if writer is None:
+        apart = self.seeded_apart.get(label)
+        if apart is not None:
+            return self._origin(*apart, SEED, _seeds(*apart), reader=ea, label=label)
+        threads = {e.thread for e in self.left if e.kind in ("draw", "seed") and any(x[0] == label for x in e.ins)}
+        if len(threads) > 1:
+            detail = f"{label} is drawn from by {len(threads)} threads, in turns that timing decides"
+            return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label)
+        if source not in self.records and source < 0:
             detail = f"{label} is in another state before this draw: nobody who was seen seeded it"
             return self._origin(ea, eb, SEED, detail, outside=True, label=label)
-        detail = f"{label} moved between {writer.a.where or writer.a.name} and this draw, by draws that were not seen"
+        writer = self.records.get(source)
+        since = (writer.a.where or writer.a.name) if writer is not None else "the draw before"
+        detail = f"{label} moved between {since} and this draw, by draws that were not seen or that one twin alone made"
         return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label)
 
-    def _of_tensor(self, record: Record, label: str, source: int, pa: str, pb: str) -> Origin:
+    def _of_tensor(self, record: Record, label: str, sources: tuple[int, int], found: tuple[str, str]) -> Origin:
         ea, eb = record.a, record.b
-        writer = self.records.get(source)
+        writer = self.records.get(sources[0])
+        last = [_last_writer(sources[0], self.left), _last_writer(sources[1], self.right)]
+        raced = next((e for e in last if e is not None and e.thread != ea.thread and _in_place(e)), None)
+        if raced is not None:
+            detail = (
+                f"input {label} is written by {raced.name} at {raced.where or '?'} in thread {raced.thread} meanwhile"
+            )
+            return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
+        if self._exists(found[1], self.left) and self._exists(found[0], self.right):
+            # Both tensors were made in both twins: it is another one of the same that is handed over.
+            makers = [_maker(found[0], self.left), _maker(found[1], self.left)]
+            detail = (
+                f"input {label} is another one of the same tensors: the one of {makers[0]}, and that of {makers[1]}"
+            )
+            chain = [e for e in self.left if e.i == sources[0]] + [e for e in self.right if e.i == sources[1]]
+            return self._origin(ea, eb, REORDERED, detail, label=label, chain=chain)
         if writer is None:
             detail = f"input {label} differs already when the operation reads it"
             return self._origin(ea, eb, OUTPUTS_DIFFER, detail, outside=True, label=label)
-        left = f"input {label} was last written by {writer.a.name} at {writer.a.where or 'an unknown line'}"
-        held = pa in _prints(writer.a.outs) or pb in _prints(writer.b.outs)
-        detail = f"{left}, which left equal bits" + ("" if held else " in the part that it wrote")
+        held = found[0] in prints(writer.a.outs) or found[1] in prints(writer.b.outs)
+        detail = (
+            f"input {label} was last written by {writer.a.name} at {writer.a.where or 'an unknown line'}, which left "
+        )
+        detail += "equal bits" + ("" if held else " in what it wrote")
         return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[writer.a])
+
+    @staticmethod
+    def _exists(fingerprint: str, stream: Sequence[Event]) -> bool:
+        return any(fingerprint == item[1] for event in stream for item in event.outs)
 
     def _unset_below(self, source: int, note: str) -> Record | None:
         """The event that made memory which an input reads before anybody wrote it: by the tracer's own count of bytes
@@ -214,7 +260,7 @@ class _Walk:
     def _other_sequence(self, left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Origin:
         ea, eb = left[i], right[j]
         after_a, after_b = left[i : i + LOOK_AHEAD], right[j : j + LOOK_AHEAD]
-        length = _same_in_another_order(after_a, after_b)
+        length = same_in_another_order(after_a, after_b)
         if length:
             detail = f"the twins run the same {length} operations from here in another order"
             return self._origin(ea, eb, REORDERED, detail)
@@ -227,55 +273,43 @@ class _Walk:
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
 
 
-def _prints(outs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(item[1] for item in outs)
+def _seeds(a: Event, b: Event) -> str:
+    return f"seeded with {a.value} and {b.value}" if a.value != b.value else f"seeded with {a.value or 'nothing'}"
 
 
-def _ins(event: Event) -> tuple[str, ...]:
-    return tuple(item[1] for item in event.ins)
+def _maker(fingerprint: str, stream: Sequence[Event]) -> str:
+    event = next((e for e in stream for item in e.outs if item[1] == fingerprint), None)
+    if event is None:
+        return "nobody"
+    thread = f" in thread {event.thread}" if event.thread else ""
+    return f"{event.name} at {event.where or '?'}{thread} (event {event.i})"
+
+
+def _restless(handed: Event, stream: Sequence[Event]) -> Event | None:
+    """The first operation that reads what this line hands over, and finds other bytes there than were handed over."""
+    given = {e.i: e for e in stream if e.brings_data and e.where == handed.where}
+    for event in stream:
+        for _, fingerprint, source in event.ins:
+            writer = given.get(source)
+            if writer is None or fingerprint in prints(writer.outs) or event.i < writer.i:
+                continue
+            if writer.shapes.rpartition("->")[2] in event.shapes.rpartition("->")[0]:
+                return event
+    return None
+
+
+def _last_writer(index: int, stream: Sequence[Event]) -> Event | None:
+    return next((event for event in stream if event.i == index), None) if index >= 0 else None
+
+
+def _in_place(event: Event) -> bool:
+    return any(not label[:1].isdigit() and not label.startswith("generator") for label, _ in event.outs)
 
 
 def _is_reordered(ea: Event, eb: Event) -> bool:
     a = [item[1] for item in ea.ins if not item[0].startswith("generator")]
     b = [item[1] for item in eb.ins if not item[0].startswith("generator")]
     return a != b and Counter(a) == Counter(b)
-
-
-def _resync(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> tuple[int, int] | None:
-    """How many events of each side to pass over until a run of equal ones follows; None when there is no such run."""
-    for far in range(1, RESYNC):
-        for step_a in range(far + 1):
-            for step_b in (far,) if step_a < far else range(far + 1):
-                a = left[i + step_a : i + step_a + RESYNC_RUN]
-                b = right[j + step_b : j + step_b + RESYNC_RUN]
-                passed = [*left[i : i + step_a], *right[j : j + step_b]]
-                if any(e.kind in ("draw", "seed", "kernel") for e in passed):
-                    continue
-                if len(a) == len(b) == RESYNC_RUN and all(_alike(x, y) for x, y in zip(a, b, strict=True)):
-                    return step_a, step_b
-    return None
-
-
-def _alike(x: Event, y: Event) -> bool:
-    return x.key == y.key and _ins(x) == _ins(y) and _prints(x.outs) == _prints(y.outs)
-
-
-def _same_in_another_order(a: Sequence[Event], b: Sequence[Event]) -> int:
-    """The length of the shortest stretch from here that both twins run, in another order; 0 when there is none."""
-    balance: Counter[tuple[str, str, str]] = Counter()
-    for length, (x, y) in enumerate(zip(a, b, strict=False), start=1):
-        for event, sign in ((x, 1), (y, -1)):
-            token = (event.kind, event.name, event.shapes)
-            balance[token] += sign
-            if not balance[token]:
-                del balance[token]
-        if not balance and length > 1:
-            return length
-    return 0
-
-
-def _turns_differ(left: Sequence[Event], right: Sequence[Event]) -> bool:
-    return [e.thread for e in left] != [e.thread for e in right]
 
 
 def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: str) -> tuple[Origin | None, _Walk]:
@@ -291,7 +325,7 @@ def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: st
         matched += zip(a[:equal], b[:equal], strict=True)
         if equal < min(len(a), len(b)):
             breaks.append((a, equal, b, equal))
-    walk = _Walk(process)
+    walk = _Walk(process, left, right)
     stop = min((a[i].i for a, i, _, _ in breaks), default=None)
     for ea, eb in sorted(matched, key=lambda pair: pair[0].i):
         if stop is not None and ea.i > stop:
@@ -303,21 +337,3 @@ def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: st
         a, i, b, j = min(breaks, key=lambda item: item[0][item[1]].i)
         return walk._other_sequence(a, i, b, j), walk
     return None, walk
-
-
-def _host_differences(a: Sequence[Event], b: Sequence[Event]) -> list[tuple[Event, Event]]:
-    """Host events of which the twins got different answers, matched by name and line, then by their turn there."""
-    turns: dict[tuple[str, str], list[Event]] = {}
-    for event in b:
-        turns.setdefault((event.name, event.where), []).append(event)
-    taken: Counter[tuple[str, str]] = Counter()
-    found = []
-    for event in a:
-        key = (event.name, event.where)
-        others = turns.get(key, [])
-        if taken[key] < len(others):
-            other = others[taken[key]]
-            taken[key] += 1
-            if (event.value, _prints(event.outs)) != (other.value, _prints(other.outs)):
-                found.append((event, other))
-    return found

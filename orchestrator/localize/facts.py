@@ -29,6 +29,9 @@ PROCESS = ("getpid", "getppid", "gethostname", "node", "uname", "get_ident", "ge
 ENTROPY = ("urandom", "uuid4", "getrandom", "token_bytes", "token_hex", "randbits", "systemrandom", "entropy")
 LISTING = ("listdir", "scandir", "glob", "iglob", "rglob", "walk", "iterdir")
 COMPLETION = ("as_completed", "wait", "imap_unordered", "queue", "get", "gather")
+# What a program may read of the machine that it runs on.
+MACHINE = ("cpu_count", "getloadavg", "sched_getaffinity", "times", "sysconf", "virtual_memory", "cpu_percent")
+MACHINE_FILES = re.compile(r"\b(meminfo|stat|loadavg|cpuinfo|status|vmstat|uptime|memory\.\w+)\b")
 HASH, IDENTITY = ("hash", "__hash__"), ("id",)
 NEAR_EVENTS = 3000
 
@@ -38,7 +41,7 @@ class Lead:
     """A host event of which the twins got different answers before the origin. ``near``: 3 its value is in the seed,
     2 the same line, 1 the same file, 0 anywhere before."""
 
-    kind: str  # clock process entropy listing completion hash identity other
+    kind: str  # clock process entropy listing completion machine hash identity other
     a: Event
     b: Event
     near: int
@@ -73,6 +76,7 @@ class Facts:
     in_child: bool = False
     children: int = 0
     duplicates: bool | None = None
+    lines: tuple[str, ...] = ()  # source near the origin, in both twins
 
     @property
     def op(self) -> str:
@@ -121,7 +125,7 @@ def host_kind(name: str) -> str:
     last = words[-1] if words else ""
     for kind, names in (
         ("entropy", ENTROPY), ("process", PROCESS), ("listing", LISTING), ("completion", COMPLETION), ("clock", CLOCK),
-        ("hash", HASH), ("identity", IDENTITY),
+        ("machine", MACHINE), ("hash", HASH), ("identity", IDENTITY),
     ):  # fmt: skip
         if last in names or (kind in ("clock",) and words[:1] == ["time"] and last != "sleep"):
             return kind
@@ -135,8 +139,14 @@ def leads(host: Sequence[tuple[Event, Event]], origin: Origin | None) -> tuple[L
     for a, b in host:
         if a.i >= last or (origin is not None and origin.process != "0" and a.i >= last):
             continue
-        found.append(Lead(kind=host_kind(a.name), a=a, b=b, near=_near(a, b, origin), reordered=_same_entries(a, b)))
+        found.append(Lead(kind=_kind(a), a=a, b=b, near=_near(a, b, origin), reordered=_same_entries(a, b)))
     return tuple(sorted(found, key=lambda lead: (-lead.near, -lead.a.i)))
+
+
+def _kind(event: Event) -> str:
+    if event.name == "open" and MACHINE_FILES.search(event.value):
+        return "machine"
+    return host_kind(event.name)
 
 
 def _near(a: Event, b: Event, origin: Origin | None) -> int:

@@ -12,10 +12,10 @@ from orchestrator.localize import source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import Origin
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.operations import Found, look
-from orchestrator.localize.pair import Kind, Pair, Window
+from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, look
+from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, try_remedies
-from orchestrator.localize.replay import replay
+from orchestrator.localize.replay import computes, replay
 from orchestrator.localize.result import (
     HOST_VALUE,
     OUTPUTS_DIFFER,
@@ -52,11 +52,11 @@ def localize(session: Session) -> Localization:
     if parted is None:
         return _clean(session)
     kind, steps, pair = parted
-    found = _operations(session, kind, steps)
+    found = _operations(session, kind, steps, pair)
     main = _chosen(found)
     facts = _facts(session, kind, steps, main, pair)
-    if main is not None and main.origin is not None and session.options.replay_runs and session.affords(2.0):
-        facts = dataclasses.replace(facts, replay=replay(session, kind, main))
+    if main is not None and session.options.replay_runs:
+        facts = dataclasses.replace(facts, replay=replay(session, main, found))
     causes = judge(facts)
     tried = Tried(facts=facts, remedies=[])
     if session.options.remedies:
@@ -79,19 +79,20 @@ def localize(session: Session) -> Localization:
 def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
     """Pairs of each kind in turn; the first that parts decides the kind of all that follow."""
     order = ["hostile"] * session.options.trials + ["threads", "load"]
+    window = dataclasses.replace(
+        FIRST_LOOK, stop_after=session.options.stop_after, dump_steps=session.options.dump_steps
+    )
     for number, name in enumerate(order, start=1):
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
         kind = kind_named(name)
-        window = Window(level="steps", stop_after=session.options.stop_after, dump_steps=session.options.dump_steps)
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
         steps = session.compared(pair)
-        leaf = steps.leaf
-        session.trials.append(Trial(number=number, pair=name, step=steps.step, leaf=leaf, note=_short(steps)))
-        if leaf:
-            session.listener.stage(f"parted {_at(steps)} in {leaf}")
+        if steps.leaf:
+            session.listener.stage(f"parted at {_at(steps)} in {steps.leaf}")
             return kind, steps, pair
+        session.trials.append(Trial(number=number, pair=name, note=_short(steps)))
         _see(session, pair, steps)
         session.drop(pair)
     return None
@@ -113,26 +114,49 @@ def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
         session.not_looked_at.append(text)
 
 
-def _operations(session: Session, kind: Kind, steps: StepsFound) -> list[Found]:
-    """Trials with events, as many as make three in all; the first divergence may alternate."""
+def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> list[Found]:
+    """Trials with events. Two that name one origin are enough; else three, since the first divergence may alternate."""
     found: list[Found] = []
-    wanted = max(1, min(session.options.trials, 3) - 1)
+    wanted = min(session.options.trials, 3)
+    first = at_once(pair, steps)
+    if first is not None:
+        found.append(first)
+    _tell(session, kind, steps, first)
     attempts = 0
-    while len(found) < wanted and attempts < wanted + 3 and (attempts == 0 or session.affords(1.5)):
+    while attempts < wanted + 2 and (not found or session.affords(1.5)):
+        names = [_name(item) for item in found]
+        if len(found) >= wanted or (len(names) >= 2 and names[-1] == names[-2]):
+            break
         attempts += 1
         number = len(session.trials) + 1
-        one = look(session, kind, steps, f"trial {number}: the same, with every operation around {_at(steps)}")
+        known = next((item for item in found if item.origin is not None), None)
+        what = f"trial {number}: the same, with every operation around {_at(steps)}"
+        one = look(session, kind, steps, what, dump=_to_dump(known))
         if one is None:
             session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
             continue
         found.append(one)
-        name = "" if one.origin is None else f"{one.origin.a.name} at {one.origin.a.where or '?'}"
-        session.trials.append(
-            Trial(number=number, pair=kind.name, step=one.steps.step, leaf=one.steps.leaf, operation=name)
-        )
-        if one.origin is not None:
-            session.listener.stage(f"origin: {name} ({one.origin.how})")
+        _tell(session, kind, one.steps, one)
     return found
+
+
+def _to_dump(known: Found | None) -> tuple[tuple[str, int], ...]:
+    """The origin's own tensors are kept in the next trial, for its replay."""
+    if known is None or known.origin is None or not computes(known.origin):
+        return ()
+    return ((known.origin.process, known.origin.a.i),)
+
+
+def _tell(session: Session, kind: Kind, steps: StepsFound, found: Found | None) -> None:
+    number = len(session.trials) + 1
+    origin = found.origin if found is not None else None
+    name = "" if origin is None else f"{origin.a.name} at {origin.a.where or '?'}"
+    note = "" if steps.step is not None else _short(steps)
+    session.trials.append(
+        Trial(number=number, pair=kind.name, step=steps.step, leaf=steps.leaf, operation=name, note=note)
+    )
+    if origin is not None:
+        session.listener.stage(f"origin: {name} ({origin.how})")
 
 
 def _chosen(found: Sequence[Found]) -> Found | None:
@@ -175,7 +199,17 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         threads=main.aligned.threads if main is not None else 1,
         in_child=main is not None and main.origin is not None and main.origin.process != shown.a.main.name,
         children=main.children if main is not None else 0,
+        lines=_lines(main, shown),
     )
+
+
+def _lines(main: Found | None, pair: Pair) -> tuple[str, ...]:
+    """Source near the origin, where each twin stood."""
+    if main is None or main.origin is None:
+        return ()
+    origin = main.origin
+    places = dict.fromkeys(e.where for e in (origin.a, origin.b, origin.reader) if e is not None)
+    return tuple(line for place in places for line in source.around(place, pair.a.main.header))
 
 
 def _result(

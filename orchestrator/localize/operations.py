@@ -13,7 +13,8 @@ from orchestrator.localize.steps import StepsFound
 
 # A window is moved back by doubling: 1, 4, 16 ... steps, then to the start of the process.
 BACK = 4
-WHOLE = 64  # steps that are recorded from the start at once, where they are so few
+# The very first pair records these steps, where most programs part: that saves a pair.
+FIRST_LOOK = Window(level="operations", first_step=0, last_step=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +30,25 @@ class Found:
     children: int
 
 
-def look(session: Session, kind: Kind, steps: StepsFound, what: str) -> Found | None:
-    """Twins with events around the step; None when they agreed this time."""
+def at_once(pair: Pair, steps: StepsFound) -> Found | None:
+    """What the very first pair's events say; None where it parted after they end, or where they say nothing."""
+    if steps.step is not None and steps.step > (FIRST_LOOK.last_step or 0):
+        return None
+    found = _concluded(pair, steps, 0)
+    return found if found.origin is not None or steps.step is None else None
+
+
+def look(
+    session: Session, kind: Kind, steps: StepsFound, what: str, dump: tuple[tuple[str, int], ...] = ()
+) -> Found | None:
+    """Twins with events around the step; None when they agreed this time. ``dump``: events whose tensors are kept."""
     first, last = _window(steps)
     moved = 0
     while True:
         window = Window(
-            level="operations", first_step=first, last_step=last, stop_after=None if last is None else last + 1
-        )
+            level="operations", first_step=first, last_step=last, dump=dump,
+            stop_after=None if last is None else last + 1,
+        )  # fmt: skip
         pair = session.run(kind, window, what)
         seen = session.compared(pair)
         if seen.step is None and not seen.leaf:
@@ -62,6 +74,8 @@ def _window(steps: StepsFound) -> tuple[int, int | None]:
     """The step itself and the one before, whose end made what this one reads."""
     if steps.step is None:
         return 0, None
+    if steps.step <= (FIRST_LOOK.last_step or 0):
+        return 0, steps.step
     return max(0, steps.step - 1), steps.step
 
 

@@ -6,65 +6,45 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import foxrun
+from orchestrator.localize.events import Origin
 from orchestrator.localize.operations import Found
-from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import OUTPUTS_DIFFER, Replay
 from orchestrator.localize.session import Session
 from orchestrator.twin_run import this_interpreter
 
-PROGRAM = Path(foxrun.__file__).parent / "tracing" / "reenact.py"
 FILLS = ("85", "170")
 LIMIT_S = 120.0
 
 
-def replay(session: Session, kind: Kind, found: Found) -> Replay | None:
-    """Dump the origin's tensors in one more pair and run it alone; None where the origin computes nothing.
-
-    The dump is of another run, so the operation is found again by its index and its name.
-    """
-    origin = found.origin
-    if (
-        origin is None
-        or origin.how != OUTPUTS_DIFFER
-        or origin.outside
-        or origin.unset
-        or origin.a.kind not in ("op", "kernel")
-    ):
-        return None
-    window = Window(
-        level="operations",
-        first_step=found.first_step,
-        last_step=max(origin.a.step, found.first_step),
-        stop_after=max(origin.a.step, found.first_step),
-        dump=((origin.process, origin.a.i),),
+def computes(origin: Origin) -> bool:
+    """Whether the origin is an operation that got equal inputs and gave different outputs, of memory that was set."""
+    return (
+        origin.how == OUTPUTS_DIFFER and not origin.outside and not origin.unset and origin.a.kind in ("op", "kernel")
     )
-    pair = session.run(kind, window, f"once more, keeping the inputs of {origin.a.name}")
-    try:
-        folder = _dumped(pair, origin.process, origin.a.i)
-        name = _name(folder)
-        if folder is None or name != origin.a.name:
-            text = f"not replayed: event {origin.a.i} was {name or 'not there'} in the run that kept it"
-            return Replay(runs=0, processes=0, parted=0, note=text)
-        session.listener.stage(f"replaying {name} alone, {session.options.replay_runs} times")
-        return _replayed(session, folder)
-    finally:
-        session.drop(pair)
 
 
-def _dumped(pair: Pair, process: str, index: int) -> Path | None:
-    there = pair.a.processes.get(process)
-    folder = there.folder / "dumps" / f"event-{index}" if there is not None else None
-    return folder if folder is not None and (folder / "event.json").is_file() else None
+def replay(session: Session, main: Found, found: Sequence[Found]) -> Replay | None:
+    """Run the origin alone on the tensors that a later trial kept; None where it computes nothing.
+
+    They are of another run than the one that named it, so the operation is found again by its index and its name.
+    """
+    origin = main.origin
+    if origin is None or not computes(origin):
+        return None
+    for item in found:
+        for folder in item.pair.folder.glob("twin1/trace/*/dumps/event-*"):
+            if _name(folder) == origin.a.name:
+                session.listener.stage(f"replaying {origin.a.name} alone, {session.options.replay_runs} times")
+                return _replayed(session, folder)
+    return Replay(runs=0, processes=0, parted=0, note="not replayed: no trial kept the inputs of this operation")
 
 
-def _name(folder: Path | None) -> str:
-    if folder is None:
-        return ""
+def _name(folder: Path) -> str:
     try:
         return str(json.loads((folder / "event.json").read_text("utf-8")).get("name", ""))
     except (OSError, ValueError):
@@ -86,14 +66,17 @@ def _replayed(session: Session, folder: Path) -> Replay:
         if others
         else f"agreed with {', '.join(map(str, counts))}"
     )
+    if first.get("streams") is not None:
+        varied["streams"] = "agreed on another stream" if first["streams"] == prints else "parted on another stream"
     fresh = []
     for fill in FILLS:
         again = _once(python, folder, 0, [], {**session.request.environ, "MALLOC_PERTURB_": fill})
         fresh.append(again.get("prints"))
+    filled = [*first.get("allocations", []), *fresh]
     varied["memory"] = (
-        "parted between processes whose fresh memory holds other bytes"
-        if fresh[0] != fresh[1]
-        else "agreed with fresh memory filled in two ways"
+        "parted with other bytes in fresh memory"
+        if any(item != prints for item in filled)
+        else "agreed with other bytes in fresh memory"
     )
     varied["processes"] = (
         "parted from the first process" if any(item != prints for item in fresh) else "agreed in fresh processes"
@@ -119,7 +102,17 @@ def _once(python: str, folder: Path, runs: int, counts: list[int], environ: Mapp
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, [str(Path(foxrun.__file__).parents[1]), environment.get("PYTHONPATH", "")])
     )
-    words = [python, str(PROGRAM), str(folder), str(runs), ",".join(map(str, counts))]
+    words = [
+        python,
+        "-P",
+        "-m",
+        "foxrun.tracing.replay",
+        str(folder),
+        "--runs",
+        str(runs),
+        "--threads",
+        ",".join(map(str, counts)),
+    ]
     try:
         done = subprocess.run(words, env=environment, capture_output=True, timeout=LIMIT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -38,6 +38,16 @@ def line_of(where: str, header: Mapping[str, Any], directory: Path | None = None
     return ""
 
 
+def around(where: str, header: Mapping[str, Any], far: int = 3) -> list[str]:
+    """The line and its neighbours, stripped; empty where the file is not found here."""
+    place = parts(where)
+    if place is None:
+        return []
+    file, number = place
+    found = [line_of(f"{file}:{n}", header) for n in range(max(1, number - far), number + far + 1)]
+    return [line for line in found if line]
+
+
 def _folders(header: Mapping[str, Any], directory: Path | None) -> list[Path]:
     import sysconfig
 
