@@ -17,7 +17,7 @@ _SAME = (
     "image", "image_pull_policy", "image_pull_secrets", "cpu", "memory", "gpus", "service_account", "user_id",
     "alerts_secret", "retries",
 )  # fmt: skip
-_OPTIONAL = ("alerts_account", "tools_image", "cpu_limit", "gpu_model", "priority_class")
+_OPTIONAL = ("executor_account", "alerts_account", "tools_image", "cpu_limit", "gpu_model", "priority_class")
 
 
 def alert_variables(settings: Settings) -> dict[str, str]:

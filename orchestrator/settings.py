@@ -205,6 +205,12 @@ class Settings:
     )
     priority_class: str = _setting("", kind="text", unit="", why="of all pods; empty: the cluster's default")
     service_account: str = _setting("foxrun", kind="text", unit="", why="of the pods; infra/ makes it")
+    executor_account: str = _setting(
+        "",
+        kind="text",
+        unit="",
+        why="only Argo's executor gets its token, of Secret NAME.service-account-token; empty: every container has one",
+    )
     user_id: int = _setting(65532, kind="positive", unit="", why="of the pods, never 0; that of our image")
     alerts_secret: str = _setting(
         "foxrun-alerts", kind="text", unit="Secret", why="its key urls holds the pods' alert channels; it may be absent"

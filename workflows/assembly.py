@@ -47,6 +47,8 @@ def assemble(
             node_selector=dict(p.node_selector) or None,
             pod_priority_class_name=p.priority_class,
             service_account_name=p.service_account,
+            automount_service_account_token=None if p.executor_account is None else False,
+            executor=pods.executor(p),
             templates=[main, *containers, templates.alert(p, kind)],
             tolerations=pods.tolerations(p),
             ttl_strategy=m.TTLStrategy(seconds_after_completion=p.ttl_s),

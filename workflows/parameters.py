@@ -75,6 +75,7 @@ class RunParameters:
     origin: str = ""  # the repository's address at its host, for the commit's status; "" where it has none
     alert_variables: tuple[tuple[str, str], ...] = ()  # of the alert pod; what is not here is in alerts_secret
     executor_account: str | None = None  # whose token Argo's executor alone gets; None: all containers have the pod's
+    executor_account: str | None = None  # whose token Argo's executor alone gets; None: all containers have the pod's
     alerts_account: str | None = None  # of the alert pod, which may update the state of alerts; None: service_account
     alerts_secret: str = "foxrun-alerts"  # noqa: S105  (a Secret's name) its key `urls` becomes FOXRUN_ALERTS
     gate_timeout_s: int = 1800  # of the twins; the gate's pod has some minutes more, to say why

@@ -84,6 +84,7 @@ def _check_resources(p: RunParameters) -> None:
 def _check_names(p: RunParameters) -> None:
     names = {
         **{"service_account": p.service_account, "alerts_account": p.alerts_account},
+        "executor_account": p.executor_account,
         **{"alerts_secret": p.alerts_secret, "git_secret": p.git_secret},
     }
     pairs = [

@@ -69,6 +69,11 @@ def pod_security(p: RunParameters) -> m.PodSecurityContext:
     )
 
 
+def executor(p: RunParameters) -> m.ExecutorConfig | None:
+    """Argo's executor with a token of its own, of Secret NAME.service-account-token, so that trainers have none."""
+    return None if p.executor_account is None else m.ExecutorConfig(service_account_name=p.executor_account)
+
+
 def resources(p: RunParameters, *, processes: int, gpus: int) -> m.ResourceRequirements:
     """For so many processes side by side.
 

@@ -171,6 +171,8 @@ def alert(p: RunParameters, kind: str) -> m.Template:
         timeout=f"{p.alert_timeout_s}s",
         retry_strategy=pods.retries(p),
         service_account_name=p.alerts_account,
+        # The one pod of ours that talks to the API server: it keeps the state of alerts there.
+        automount_service_account_token=True if p.alerts_account and p.executor_account else None,
     )
 
 
