@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERDICT_LABEL = "foxrun.dev/verdict"
 # The parts that write a verdict.json, the one that says more first.
-JUDGES = ("tie-break", "compare", "gate")
+JUDGES = ("tie-break", "seeds", "compare", "gate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +142,9 @@ def judge(engine: Engine, workflow: Mapping[str, Any]) -> Verdict:
 
 def _place(engine: Engine, workflow: Mapping[str, Any], run: RunSummary, *, twin: str) -> str:
     """Where a person finds a run and can compare it again: compare and gate saw paths inside their pods."""
-    role, artifact = ("gate", "gate") if twin else (f"leg-{run.leg}", "run")
-    for node in _ended_nodes(workflow, role):
+    artifact = "gate" if twin else "run"
+    roles = ["gate"] if twin else [f"leg-{run.leg}", f"leg-{run.leg}-{run.seed}"]  # of a pair, of a sweep
+    for node in (node for role in roles for node in _ended_nodes(workflow, role)):
         with contextlib.suppress(FoxrunError):
             address = engine.address(str(workflow["metadata"]["name"]), node, artifact)
             return f"{address}/{twin}" if twin else address

@@ -54,7 +54,7 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
     if not candidates or (all(c.exit_code == 0 for c in candidates) and _proves_nothing(workflow, written)):
         candidates = [_without_verdict(workflow)]
     chosen = v.worst(candidates)
-    trainers = [part for part in parts if _role(part.name) not in ("gate", "compare")]
+    trainers = [part for part in parts if not _judges(part.name)]
     if chosen.exit_code == 5 and trainers:
         chosen = _job_failed(chosen, trainers, workflow)
     fields: dict[str, Any] = {"notes": [*chosen.notes, *_notes(workflow)]}
@@ -74,6 +74,8 @@ def _proves_nothing(workflow: Mapping[str, Any], written: Mapping[str, Verdict])
     A failing exit handler alone makes Argo call a workflow Failed that has succeeded.
     """
     if _kind(workflow) in ("regression-pair", "ci-gate") and "compare" not in written:
+        return True
+    if _kind(workflow) == "seed-sweep" and "seeds" not in written:
         return True
     handler_failed = any(on_exit(node) and node.get("phase") in FAILED for node in _nodes(workflow).values())
     return _status(workflow).get("phase") != "Succeeded" and not handler_failed
@@ -143,8 +145,15 @@ def _role(name: str) -> str:
     return name.split("(")[0]
 
 
+def _judges(name: str) -> bool:
+    """Whether a part of this name says verdicts by its exit code, and is no trainer."""
+    return _role(name) in ("gate", "compare", "seeds") or _role(name).startswith("compare-")
+
+
 def _explained(part: Part, written: Mapping[str, Verdict]) -> bool:
     """Whether the part's own verdict.json says already what its exit code says."""
+    if "seeds" in written and _role(part.name).startswith("compare-"):
+        return True  # a row of the table
     verdict = written.get(_role(part.name))
     return verdict is not None and part.exit_code == verdict.exit_code
 
@@ -152,7 +161,7 @@ def _explained(part: Part, written: Mapping[str, Verdict]) -> bool:
 def _of_part(part: Part, workflow: Mapping[str, Any]) -> Verdict:
     name = _name(workflow)
     text = part.message.lower()
-    gate_or_compare = _role(part.name) in ("gate", "compare")
+    gate_or_compare = _judges(part.name)
     if gate_or_compare and part.exit_code in _SAID_BY_FOXRUN:
         word = next(word for word, code in v.EXIT_CODES.items() if code == part.exit_code)
         return v.make(
@@ -229,7 +238,7 @@ def _read(verdicts: Mapping[str, Any]) -> dict[str, Verdict]:
     if three is not None and three.verdict == v.DRIFT:
         read["compare"] = three
     # The gate opens the way to the legs; once these were compared, its own agreement is no news.
-    if "compare" in read and "gate" in read and read["gate"].exit_code == 0:
+    if {"compare", "seeds"} & read.keys() and "gate" in read and read["gate"].exit_code == 0:
         del read["gate"]
     return read
 

@@ -20,6 +20,7 @@ from orchestrator.errors import FoxrunError
 from orchestrator.settings import Settings, home_directory
 
 if TYPE_CHECKING:
+    from orchestrator.compare.verdict import Verdict
     from orchestrator.engines.local import LocalEngine
 
 LONGEST_WAIT = timedelta(days=3)
@@ -29,7 +30,7 @@ PAUSE_S, LONGEST_PAUSE_S = 30.0, 600.0
 def at_exit(
     settings: Settings, environ: Mapping[str, str], *, engine: LocalEngine | None, urls: Sequence[str],
     verdict_file: Path | None, workflow: str, status: str, failures: str, kind: str, sha: str, branch: str,
-    origin: str, started: str, link: str, always: bool,
+    origin: str, started: str, link: str, always: bool, uid: str = "", history: Path | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """Tell whoever is to be told of a workflow that is about to end; yields lines for its log.
 
@@ -40,6 +41,7 @@ def at_exit(
         verdict_file, workflow, status, failures: as of ``alerting.verdict_at_exit``.
         kind, sha, branch, origin, started, link: what is known of the run.
         always: tell all channels, whatever the rules say.
+        uid, history: where the entry of the history is written, and whose it is.
     """
     known = alerting.with_report(engine, workflow, status, home_directory(settings) / "reports") if engine else None
     if known is not None:
@@ -54,10 +56,33 @@ def at_exit(
     )  # fmt: skip
     event = run_context.of_event(environ.get("FOXRUN_EVENT", ""))
     context = run_context.merged(event, told, context, run_context.of_verdict(verdict))
+    if history is not None:
+        yield from _remember(history, uid, verdict, context)
     if urls:
         return (yield from _directly(urls, verdict, context, always=always))
     policy = policy_of(settings, environ, local=engine is None or known is not None or not _in_cluster(environ))
     yield from alerting.announce(verdict, context, policy, always=always)
+
+
+def _remember(file: Path, uid: str, verdict: Verdict, context: AlertContext) -> Iterator[str]:
+    """Write the entry of the history; a disk that refuses changes no verdict."""
+    from foxrun.files import write_atomic
+    from orchestrator.history.entries import entry_of, to_text
+
+    entry = entry_of(
+        verdict,
+        name=context.workflow,
+        uid=uid,
+        finished=now_utc().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        kind=context.kind,
+        branch=context.branch,
+        sha=context.sha,
+    )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(file, to_text(entry))
+    except OSError as error:
+        yield f"no entry in the history: {error.strerror}: {file}"
 
 
 def policy_of(settings: Settings, environ: Mapping[str, str], *, local: bool) -> Policy:

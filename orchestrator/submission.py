@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
     from workflows.parameters import RunParameters
 
-KINDS = ("train", "regression-pair", "ci-gate")
+KINDS = ("train", "regression-pair", "ci-gate", "seed-sweep")
 REPOSITORY = "foxrun.dev/repository"
 
 
@@ -47,6 +47,8 @@ class Request:
     rtol: float | None = None
     verify: bool = False
     tie_break: bool = False
+    seeds: tuple[int, ...] = ()
+    parallel: int = 2
     name: str | None = None
     timeout_s: float | None = None
 
@@ -106,7 +108,7 @@ def parameters_of(
     if request.kind == "ci-gate" and trainer == RunParameters.trainer:
         # Said, though it is our trainer's default: the gate of a year ago must be the gate of today.
         parameters = {"envs": str(ENVIRONMENTS), **parameters}
-    if request.kind != "regression-pair":
+    if request.kind not in ("regression-pair", "seed-sweep"):
         for name in ("against", "tolerance", "rtol", "tie_break"):
             if getattr(request, name) not in (None, False):
                 option = f"--{name.replace('_', '-')}"
@@ -135,6 +137,8 @@ def parameters_of(
             verify=request.verify,
             tie_break=request.tie_break,
             gate_timeout_s=_seconds(settings.gate_timeout),
+            seeds=request.seeds,
+            parallel=request.parallel,
             leg_timeout_s=_seconds(request.timeout_s or settings.timeout),
             name=request.name,
             origin=_origin(request, settings, directory),
@@ -162,10 +166,12 @@ def workflow_of(kind: str, parameters: RunParameters) -> dict[str, Any]:
     from workflows.parameters import InvalidParameter
     from workflows.regression_pair import regression_pair
     from workflows.render import to_dict
+    from workflows.seed_sweep import seed_sweep
     from workflows.train import train
 
+    makers = {"train": train, "regression-pair": regression_pair, "ci-gate": ci_gate, "seed-sweep": seed_sweep}
     try:
-        return to_dict({"train": train, "regression-pair": regression_pair, "ci-gate": ci_gate}[kind](parameters))
+        return to_dict(makers[kind](parameters))
     except InvalidParameter as error:
         raise UsageError(f"{error.parameter.replace('_', '-')}: {error.problem}", remedy=error.remedy) from None
 
@@ -281,7 +287,7 @@ def _origin(request: Request, settings: Settings, directory: Path) -> str:
 
 def _tolerance(request: Request, settings: Settings) -> str | None:
     file = request.tolerance or (Path(settings.tolerance) if settings.tolerance else None)
-    if file is None or request.kind != "regression-pair":
+    if file is None or request.kind not in ("regression-pair", "seed-sweep"):
         return None
     return tolerance_text(file)
 

@@ -54,6 +54,8 @@ class RunParameters:
     rtol: float | None = None  # relative tolerance for checksums
     verify: bool = False  # compare also checks every file against its manifest
     tie_break: bool = False  # on drift a third leg names the odd one out
+    seeds: tuple[int, ...] = ()  # of a sweep
+    parallel: int = 2  # pods of a sweep that run at a time
     # Where it runs
     image: str = "foxrun:{sha}"  # {sha} becomes the commit of the pod
     tools_image: str | None = None  # of compare and alert, which need foxrun but no trainer; default: image of sha
@@ -74,7 +76,6 @@ class RunParameters:
     user_id: int = 65532  # the pods' user; never 0
     origin: str = ""  # the repository's address at its host, for the commit's status; "" where it has none
     alert_variables: tuple[tuple[str, str], ...] = ()  # of the alert pod; what is not here is in alerts_secret
-    executor_account: str | None = None  # whose token Argo's executor alone gets; None: all containers have the pod's
     executor_account: str | None = None  # whose token Argo's executor alone gets; None: all containers have the pod's
     alerts_account: str | None = None  # of the alert pod, which may update the state of alerts; None: service_account
     alerts_secret: str = "foxrun-alerts"  # noqa: S105  (a Secret's name) its key `urls` becomes FOXRUN_ALERTS
@@ -156,6 +157,11 @@ class RunParameters:
                     raise InvalidParameter(field.name, f"{value} is out of range", f"Give {bound} to {2**63 - 1}")
             elif field.type == "bool" and type(value) is not bool:
                 raise InvalidParameter(field.name, f"{value!r} is neither True nor False", "Give one of them")
+        for seed in self.seeds:
+            if type(seed) is not int or not 0 <= seed < 2**63:
+                raise InvalidParameter("seeds", f"{seed!r} is no seed", f"Give whole numbers from 0 to {2**63 - 1}")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise InvalidParameter("seeds", "one is named twice", "Name each once")
         if self.rtol is not None and not (math.isfinite(self.rtol) and self.rtol >= 0):
             raise InvalidParameter("rtol", f"{self.rtol} is no tolerance", "Give a finite number from 0 on")
 

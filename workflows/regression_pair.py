@@ -8,11 +8,12 @@ from workflows import assembly, templates, tie_break
 from workflows.names import label_value
 from workflows.parameters import RunParameters
 
+_TITLES = {"regression-pair": "Regression pair", "nightly": "Nightly pair"}
 # Omitted (the gate failed) is left out on purpose: then there is nothing to compare.
 _COMPLETED = "({leg}.Succeeded || {leg}.Failed || {leg}.Errored)"
 
 
-def regression_pair(p: RunParameters) -> m.Workflow:
+def regression_pair(p: RunParameters, *, kind: str = "regression-pair") -> m.Workflow:
     """gate -> leg-a beside leg-b -> compare (-> leg-c -> tie-break); leg-b runs ``p.against`` where it is given."""
     on = f" on {label_value(p.branch)}" if p.branch else ""
     versus = "" if p.against is None else f" against {assembly.short(p.against)}"
@@ -30,8 +31,8 @@ def regression_pair(p: RunParameters) -> m.Workflow:
         containers.insert(0, templates.gate(p))
     return assembly.assemble(
         p,
-        kind="regression-pair",
-        title=f"Regression pair of {assembly.short(p.sha)}{on}{versus}, seed {p.seed}, mode {p.mode}",
+        kind=kind,
+        title=f"{_TITLES[kind]} of {assembly.short(p.sha)}{on}{versus}, seed {p.seed}, mode {p.mode}",
         description=(
             f"{p.steps} training and {p.eval_steps} evaluation steps, "
             + (f"commit {p.sha} twice" if p.against is None else f"commit {p.sha} against {p.against}")
@@ -43,19 +44,20 @@ def regression_pair(p: RunParameters) -> m.Workflow:
     )
 
 
-def compare_task() -> m.DAGTask:
-    """The task that compares what leg-a and leg-b left, whatever they did."""
+def compare_task(suffix: str = "") -> m.DAGTask:
+    """The task that compares what leg-a and leg-b left, whatever they did; ``suffix`` ends the names of all three."""
     return m.DAGTask(
-        name="compare",
+        name=f"compare{suffix}",
         template="compare",
-        depends=" && ".join(_COMPLETED.format(leg=leg) for leg in ("leg-a", "leg-b")),
+        depends=" && ".join(_COMPLETED.format(leg=f"{leg}{suffix}") for leg in ("leg-a", "leg-b")),
         arguments=m.Arguments(
             parameters=[
-                m.Parameter(name=f"status-{side}", value=f"{{{{tasks.leg-{side}.status}}}}") for side in ("a", "b")
+                m.Parameter(name=f"status-{side}", value=f"{{{{tasks.leg-{side}{suffix}.status}}}}")
+                for side in ("a", "b")
             ],
             # Optional here and in the template: a leg that was killed leaves no artifact to refer to.
             artifacts=[
-                m.Artifact(name=side, from_=f"{{{{tasks.leg-{side}.outputs.artifacts.run}}}}", optional=True)
+                m.Artifact(name=side, from_=f"{{{{tasks.leg-{side}{suffix}.outputs.artifacts.run}}}}", optional=True)
                 for side in ("a", "b")
             ],
         ),

@@ -16,6 +16,7 @@ from workflows.parameters import WORKTREE, RunParameters, escape_dollars
 from workflows.pods import CODE, IN, OUT
 
 VERDICT_KEY = "{{workflow.uid}}/verdict.json"
+SEED = "{{workflow.parameters.seed}}"
 # What the gate's pod has beyond the twins' own timeout, so that a hang is reported by the gate itself, with both
 # twins' steps: starting, comparing, and after a drift the search for its cause (at most 180 s).
 GATE_MARGIN_S = 300
@@ -64,7 +65,7 @@ def gate(p: RunParameters) -> m.Template:
     )
 
 
-def leg(p: RunParameters) -> m.Template:
+def leg(p: RunParameters, *, seed: str = SEED) -> m.Template:
     """One training run. Which leg, commit and image are inputs, so that the legs of a pair differ in nothing else."""
     return m.Template(
         name="leg",
@@ -83,7 +84,7 @@ def leg(p: RunParameters) -> m.Template:
             args=[
                 *(escape_dollars(word) for word in p.trainer[1:]),
                 *("--out", "{{outputs.artifacts.run.path}}"),
-                *_training_args(p, steps="{{workflow.parameters.steps}}", eval_steps=True),
+                *_training_args(p, steps="{{workflow.parameters.steps}}", seed=seed, eval_steps=True),
             ],
             env=_code_env(
                 p,
@@ -164,9 +165,22 @@ def alert(p: RunParameters, kind: str) -> m.Template:
                 *("--sha", "{{workflow.parameters.sha}}"),
                 *("--started", "{{workflow.creationTimestamp.RFC3339}}"),
                 *(("--origin", escape_dollars(p.origin)) if p.origin else ()),
+                *("--uid", "{{workflow.uid}}"),
+                *("--history", "{{outputs.artifacts.history.path}}"),
             ],
             env=_alert_env(p),
             resources=pods.small_resources(),
+        ),
+        outputs=m.Outputs(
+            artifacts=[
+                m.Artifact(
+                    name="history",
+                    path=f"{OUT}/history.json",
+                    optional=True,
+                    archive=as_is(),
+                    s3=m.S3Artifact(key="history/{{workflow.uid}}.json"),
+                )
+            ]
         ),
         timeout=f"{p.alert_timeout_s}s",
         retry_strategy=pods.retries(p),
@@ -176,8 +190,8 @@ def alert(p: RunParameters, kind: str) -> m.Template:
     )
 
 
-def _training_args(p: RunParameters, *, steps: str, eval_steps: bool = False) -> list[str]:
-    args = ["--seed", "{{workflow.parameters.seed}}", "--mode", "{{workflow.parameters.mode}}", "--steps", steps]
+def _training_args(p: RunParameters, *, steps: str, seed: str = SEED, eval_steps: bool = False) -> list[str]:
+    args = ["--seed", seed, "--mode", "{{workflow.parameters.mode}}", "--steps", steps]
     if eval_steps:
         args += ["--eval-steps", "{{workflow.parameters.eval-steps}}"]
     args += ["--parameters", "{{workflow.parameters.parameters}}"]

@@ -22,6 +22,8 @@ from orchestrator.cli import options
 @click.option("--origin", default="", help="Address of its repository: https://HOST/OWNER/NAME.")
 @click.option("--started", default="", help="When the workflow was created, as 2026-01-31T12:00:00Z.")
 @click.option("--link", default="", help="Where people open the workflow.")
+@click.option("--uid", default="", help="The workflow's UID, by which the history knows it.")
+@click.option("--history", type=click.Path(path_type=Path), help="Write the workflow's entry of the history here.")
 @click.option("--always", is_flag=True, help="Tell all channels, whatever the rules say: good news too.")
 @click.option("--to", "urls", multiple=True, metavar="URL", help="An apprise URL, in place of settings and rules.")
 @click.option("--flush", is_flag=True, help="Only send what waits: quiet hours that are over, channels that were dead.")

@@ -29,7 +29,7 @@ def command(
     dump_steps: str | None, in_place: bool, out: Path | None, log: bool, fmt: str | None,
     subject: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Find where two runs part: the step, the operation with its line, the cause, and a remedy that is tried.
+    """Find where two runs part: step, operation with its line, cause, and a remedy that is tried.
 
     \b
     foxrun localize -- python train.py

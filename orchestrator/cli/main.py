@@ -27,9 +27,10 @@ COMMANDS: dict[str, dict[str, str]] = {
         "submit": "Run a training, or with --regression-pair the same one twice, and say what it came to.",
         "check": "The gate alone, here: run the trainer twice, the second time hostile, and compare every bit.",
         "compare": "Compare two runs (directories) or two metric files, bit by bit.",
-        "localize": "Find where two runs part: the step, the operation with its line, the cause, and a remedy that is tried.",
+        "localize": "Find where two runs part: step, operation with its line, cause, and a remedy that is tried.",
     },
     "Guard": {
+        "sweep": "Run a pair for each of several seeds, and say in one table which of them are exact.",
         "hook": "Refuse commits that break determinism: a git hook that runs the gate on what is staged.",
         "golden": "Keep the bits of a configuration in the repository, and find the commit that changed them.",
     },
@@ -41,6 +42,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "get": "Show one workflow as a tree of its parts.",
         "watch": "Follow a workflow to its end, and exit with its verdict.",
         "logs": "Print what the parts of a workflow wrote.",
+        "history": "List what workflows came to, deleted ones too, the newest first; or draw all as one page.",
         "report": "Write the HTML report of a workflow, of a run, or of two runs, and print its path.",
     },
     "Control": {
@@ -55,6 +57,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lint": "Say whether Workflow files are valid and the local engine can run them.",
     },
     "Set up": {
+        "seeds": "Put the verdicts of several seeds into one table, and say what no seed reaches (a sweep calls this).",
         "alert": "Tell the alert channels what a workflow came to (the exit handler calls this).",
         "status": "Tell the commit's host, GitHub or GitLab, what a workflow came to: a status and a comment.",
         "config": "Show every setting: value, unit, default, why, and which source won.",

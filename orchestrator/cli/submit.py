@@ -161,16 +161,22 @@ def go_on(there: Engine, name: str, *, settings: Settings, how: str | None, fmt:
     follow_and_print(there, name, settings=settings, how=how, fmt=fmt)
 
 
-def request_of(flags: dict[str, Any]) -> Any:
-    """The request that the options make. Raises click.UsageError for options that exclude each other."""
+def request_of(flags: dict[str, Any], **more: Any) -> Any:
+    """The request that the options make; ``more``: its fields that have no such option.
+
+    Raises click.UsageError for options that exclude each other.
+    """
     from orchestrator.submission import Request
 
     if flags["worktree"] and flags["revision"] is not None:
         raise click.UsageError("--worktree runs the files as they are and --sha a commit: give one of them")
     if flags["ci_gate"] and flags["regression_pair"]:
         raise click.UsageError("--ci-gate and --regression-pair are two kinds of workflow: give one of them")
+    more.setdefault(
+        "kind", "ci-gate" if flags["ci_gate"] else "regression-pair" if flags["regression_pair"] else "train"
+    )
     return Request(
-        kind="ci-gate" if flags["ci_gate"] else "regression-pair" if flags["regression_pair"] else "train",
+        **more,
         revision=flags["revision"] or "HEAD",
         gate=not flags["no_gate"],
         timeout_s=flags["timeout"],

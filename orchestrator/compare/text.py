@@ -25,7 +25,14 @@ def lines_of(verdict: v.Verdict) -> list[str]:
         out.append(NOT_BIT_EXACT)
     if verdict.first_divergence is not None:
         out.append(verdict.first_divergence.line)
-    out += _runs(verdict) + _tie_break(verdict) + _agreed(verdict) + _parts(verdict) + _manifests(verdict)
+    out += (
+        _seeds(verdict)
+        + _runs(verdict)
+        + _tie_break(verdict)
+        + _agreed(verdict)
+        + _parts(verdict)
+        + _manifests(verdict)
+    )
     out += _parted(verdict) + _growth(verdict) + _outcome(verdict) + _differences(verdict)
     out += [f"note: {note}" for note in verdict.notes]
     out += _next(verdict.next)
@@ -91,6 +98,15 @@ def _tie_break(verdict: v.Verdict) -> list[str]:
             where = first.removeprefix("FIRST_DIVERGENCE: ")
             out.append(f"  {letter} | C: {word}" + (f" ({where})" if where else ""))
     return out
+
+
+def _seeds(verdict: v.Verdict) -> list[str]:
+    rows = [["seed", "verdict", "step", "leaf", "P&L difference"]]
+    for row in verdict.seeds:
+        pnl = dollars(row.pnl_difference) if row.pnl_difference else "-"
+        word = row.verdict + (" (the seed changes nothing)" if row.unused else "")
+        rows.append([str(row.seed), word, row.step or "-", row.leaf or "-", pnl])
+    return _table(rows) if verdict.seeds else []
 
 
 def _runs(verdict: v.Verdict) -> list[str]:

@@ -178,6 +178,19 @@ class TieBreak:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeedRow:
+    """One seed of a sweep: its pair's verdict, and whether another seed than the first changes anything at all."""
+
+    seed: int
+    verdict: str
+    step: str = ""
+    leaf: str = ""
+    pnl_difference: float | None = None
+    message: str = ""
+    unused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What a comparison, a gate or a whole workflow came to."""
 
@@ -197,6 +210,7 @@ class Verdict:
     differences_total: int = 0
     tie_break: TieBreak | None = None
     parts: list[Part] = field(default_factory=list)
+    seeds: list[SeedRow] = field(default_factory=list)
     workflow: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -245,7 +259,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
 
 T = TypeVar("T")
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_FLOATS = {"checksum_a", "checksum_b", "delta", "max_abs", "max_rel", "percent"}
+_FLOATS = {"checksum_a", "checksum_b", "delta", "max_abs", "max_rel", "percent", "pnl_difference"}
 
 
 def _printed(value: object) -> object:
@@ -286,6 +300,7 @@ _LISTS: Mapping[str, type] = {
     "manifest_differences": FieldDifference,
     "differences": Difference,
     "parts": Part,
+    "seeds": SeedRow,
 }
 
 

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from workflows.ci_gate import EVAL_STEPS, STEPS, ci_gate
+from workflows.nightly import cron, nightly
 from workflows.parameters import RunParameters, Toleration
 from workflows.regression_pair import regression_pair
+from workflows.seed_sweep import seed_sweep
 from workflows.train import train
 
 SHA = "1234567e89012345678901234567890123456789"  # a YAML parser may take its like for a number
@@ -63,4 +65,7 @@ GOLDEN = {
     "regression-pair-data-against-gpu": lambda: regression_pair(ALL),
     "regression-pair-tie-break": lambda: regression_pair(replace(SYNTHETIC, tie_break=True, gpus=1)),
     "ci-gate": lambda: ci_gate(SMOKE),
+    "seed-sweep": lambda: seed_sweep(replace(SYNTHETIC, seeds=(42, 43, 50), parallel=4)),
+    "nightly": lambda: nightly(replace(SYNTHETIC, steps=20_000, eval_steps=5_000, parameters=(("envs", "1024"),))),
+    "nightly-cron": lambda: cron(schedule="17 1 * * *", timezone="Etc/UTC", arguments={"sha": "main"}),
 }
