@@ -176,7 +176,7 @@ def prepare(spec: dict[str, Any]) -> None:
             for parameter in (task.get("arguments") or {}).get("parameters") or []:
                 if parameter["name"] == "image":
                     parameter["value"] = pattern
-        if template["name"] == "exit-handler":
+        if template["name"] in ("exit-handler", "pending"):
             # What the event said travels as base64: in a value of its own Argo would read its braces once more.
             said = "{{=sprig.b64enc(toJson(workflow.annotations?.foxrun ?? {}))}}"
             container["env"].append({"name": "FOXRUN_EVENT", "value": said})

@@ -77,7 +77,7 @@ def _proves_nothing(workflow: Mapping[str, Any], written: Mapping[str, Verdict])
         return True
     if _kind(workflow) == "seed-sweep" and "seeds" not in written:
         return True
-    handler_failed = any(on_exit(node) and node.get("phase") in FAILED for node in _nodes(workflow).values())
+    handler_failed = any(only_tells(node) and node.get("phase") in FAILED for node in _nodes(workflow).values())
     return _status(workflow).get("phase") != "Succeeded" and not handler_failed
 
 
@@ -93,7 +93,7 @@ def failed_parts(workflow: Mapping[str, Any]) -> list[Part]:
     failed = [
         (node, node_id)
         for node_id, node in nodes.items()
-        if node.get("type") == "Pod" and node.get("phase") in FAILED and node_id not in redeemed and not on_exit(node)
+        if node.get("type") == "Pod" and node.get("phase") in FAILED and node_id not in redeemed and not only_tells(node)
     ]
     # A node that never finished (the engine died under it) comes last: it hides no other.
     failed.sort(key=lambda item: (item[0].get("finishedAt") or "9999", item[0].get("startedAt") or "9999", item[1]))
@@ -107,6 +107,11 @@ def failed_parts(workflow: Mapping[str, Any]) -> list[Part]:
 def on_exit(node: Mapping[str, Any]) -> bool:
     """Whether a node belongs to the exit handler, whose failures never change the verdict."""
     return ".onExit" in str(node.get("name", "")) or node.get("templateName") == "exit-handler"
+
+
+def only_tells(node: Mapping[str, Any]) -> bool:
+    """Whether a node only tells others of the run: what happens to it says nothing of the run."""
+    return on_exit(node) or node.get("templateName") == "pending"
 
 
 def _part(node: Mapping[str, Any], name: str) -> Part:

@@ -269,6 +269,26 @@ def _tools_image(p: RunParameters) -> str:
     return p.tools or "{{workflow.parameters.image}}"
 
 
+def pending(p: RunParameters, kind: str) -> m.Template:
+    """Tells the commit's host that it is being checked. Says so and ends well where there is no token or no host."""
+    return m.Template(
+        name="pending",
+        container=pods.container(
+            p,
+            image=_tools_image(p),
+            command=["foxrun"],
+            args=[
+                *("status", "--pending", "{{workflow.name}}", "--kind", kind, "--sha", "{{workflow.parameters.sha}}"),
+                *(("--repository", escape_dollars(p.origin)) if p.origin else ()),
+            ],
+            env=[variable for variable in _alert_env(p) if variable.name != "FOXRUN_ALERTS"],
+            resources=pods.small_resources(),
+        ),
+        timeout=f"{p.alert_timeout_s}s",
+        retry_strategy=pods.retries(p),
+    )
+
+
 def _alert_env(p: RunParameters) -> list[m.EnvVar]:
     """Channels and tokens from the Secret; rules and addresses from it too, where the submitter has none of his own."""
     given = dict(p.alert_variables)

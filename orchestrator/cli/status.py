@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import options
 
+if TYPE_CHECKING:
+    from orchestrator.alert_text import AlertContext
+
 
 @click.command("status")
 @click.argument("name", required=False)
-@click.option("--pending", is_flag=True, help="Say that it runs; needs no NAME.")
+@click.option("--pending", is_flag=True, help="Say that it runs; NAME may be left out.")
 @click.option("--sha", help="The commit.  [the workflow's; in a CI job that of the job]")
-@click.option("--branch", help="Its branch.  [the workflow's; in a CI job that of the job]")
+@click.option("--branch", envvar="FOXRUN_BRANCH", help="Its branch.  [the workflow's; in a CI job that of the job]")
 @click.option("--repository", metavar="URL", help="https://HOST/OWNER/NAME.  [that of the CI job, setting origin, git]")
 @click.option("--pull", type=click.IntRange(min=1), metavar="N", help="Its pull or merge request.  [looked for]")
 @click.option("--link", metavar="URL", help="Where the status leads.  [setting workflow_url, else the CI job]")
@@ -38,11 +41,11 @@ def command(name: str | None, pending: bool, no_comment: bool, strict: bool, **f
     from orchestrator import statuses
     from orchestrator.errors import FoxrunError
 
-    if (name is None) != pending:
+    if name is None and not pending:
         raise click.UsageError("give the NAME of a workflow that has ended, or --pending")
     settings = options.current()
     try:
-        verdict, context = _found(settings, name, flags)
+        verdict, context = _running(settings, name, flags) if pending else _ended(settings, str(name), flags)
         answer = statuses.tell(
             verdict,
             context,
@@ -65,22 +68,24 @@ def command(name: str | None, pending: bool, no_comment: bool, strict: bool, **f
         raise click.exceptions.Exit(6)
 
 
-def _found(settings: Any, name: str | None, flags: dict[str, Any]) -> Any:
-    """(verdict or None, what is known of the run): options first, then the workflow, the CI job, git."""
+def _running(settings: Any, name: str | None, flags: dict[str, Any]) -> Any:
+    """(None, what is known of a run that goes on): options first, then the event that started it, the CI job, git."""
     from orchestrator import run_context, statuses
     from orchestrator.alert_text import AlertContext
 
-    said = AlertContext(
-        origin=flags["repository"] or "", sha=flags["sha"] or "", branch=flags["branch"] or "", link=flags["link"] or ""
-    )
-    around = statuses.surroundings(os.environ)
-    job = AlertContext(origin=around.origin, sha=around.sha, branch=around.branch, link=around.job)
-    if name is None:
-        kind = AlertContext(kind=flags["kind"] or "ci-gate")
-        here = AlertContext(
-            origin=statuses.origin_of(settings), sha=statuses.head() if not (said.sha or job.sha) else ""
-        )
-        return None, run_context.merged(said, kind, job, here)
+    link = run_context.workflow_link(settings.workflow_url, {"name": name or "", "namespace": settings.namespace})
+    said = AlertContext(workflow=name or "", kind=flags["kind"] or "ci-gate", link="" if "{" in link else link)
+    event = run_context.of_event(os.environ.get("FOXRUN_EVENT", ""))
+    known = run_context.merged(_options(flags), event, said if name else replace(said, link=""), _job())
+    if not known.sha:
+        known = replace(known, sha=statuses.head())
+    return None, known if known.origin else replace(known, origin=statuses.origin_of(settings))
+
+
+def _ended(settings: Any, name: str, flags: dict[str, Any]) -> Any:
+    """(verdict, what is known of a workflow that has ended): options first, then the workflow, the CI job, git."""
+    from orchestrator import run_context, statuses
+    from orchestrator.alert_text import AlertContext
     from orchestrator.errors import UsageError
     from orchestrator.following import judge
     from orchestrator.lookup import full_name
@@ -93,8 +98,21 @@ def _found(settings: Any, name: str | None, flags: dict[str, Any]) -> Any:
             f"workflow {workflow['metadata']['name']} has not ended", remedy="foxrun watch it, or --pending"
         )
     known = run_context.of_workflow(workflow, url=settings.workflow_url)
-    if around.sha and known.sha and around.sha != known.sha:
-        job = dataclasses.replace(job, branch="")
-    kind = AlertContext(kind=flags["kind"])
-    here = AlertContext(origin=statuses.origin_of(settings))
-    return judge(engine, workflow), run_context.merged(said, kind, known, job, here)
+    context = run_context.merged(_options(flags), AlertContext(kind=flags["kind"]), known, _job())
+    return judge(engine, workflow), context if context.origin else replace(context, origin=statuses.origin_of(settings))
+
+
+def _options(flags: dict[str, Any]) -> AlertContext:
+    from orchestrator.alert_text import AlertContext
+
+    given = {name: str(flags[name] or "") for name in ("repository", "sha", "branch", "link")}
+    return AlertContext(origin=given["repository"], sha=given["sha"], branch=given["branch"], link=given["link"])
+
+
+def _job() -> AlertContext:
+    """What a CI service says of the job that we run in."""
+    from orchestrator import statuses
+    from orchestrator.alert_text import AlertContext
+
+    around = statuses.surroundings(os.environ)
+    return AlertContext(origin=around.origin, sha=around.sha, branch=around.branch, link=around.job)

@@ -106,6 +106,18 @@ def test_a_jobs_own_token_goes_to_its_own_server_alone(here: Place) -> None:
     assert "there is no token for" in done.err
 
 
-def test_either_a_name_or_pending(here: Place) -> None:
-    for words in (["status"], ["status", "NAME", "--pending"]):
-        assert here(*words).code == 2
+def test_without_a_name_it_has_to_be_pending(here: Place) -> None:
+    assert here("status").code == 2
+
+
+def test_a_ci_gate_says_that_it_runs_and_what_it_came_to(repo: Place) -> None:
+    with host("github") as server:
+        repo.git("remote", "add", "origin", server.origin)
+        variables = {"FOXRUN_HOST_TOKEN": TOKEN, "FOXRUN_HOST_API": server.api}
+        there = {**variables, "FOXRUN_WORKFLOW_URL": "https://argo.example/{name}"}
+        done = repo("submit", "--ci-gate", "--name", "gate", **there)
+        server.state.trouble = [(500, {}), (404, {})] * 3  # what cannot be told changes nothing
+        again = repo("submit", "--ci-gate", "--name", "again", "-o", "json", **there)
+    assert (done.code, again.code, again.json["verdict"]) == (0, 0, "identical"), done.err + again.err
+    told = [(s["state"], s["context"], s["target_url"]) for s in server.state.statuses[:2]]
+    assert told == [(state, "foxrun/ci-gate", "https://argo.example/gate") for state in ("pending", "success")]
