@@ -15,7 +15,6 @@ from tests.cluster.whole import EVAL_STEPS, STEPS, Whole
 from tests.report import chromium
 
 pytestmark = pytest.mark.timeout(600)
-SHORT = {"FOXRUN_UNSCHEDULABLE": "2s"}
 
 
 def test_faults_end_as_they_do_here_and_the_report_opens_in_place(
@@ -89,7 +88,9 @@ def _check_full_disk(whole: Whole, name: str) -> None:
 
 
 def test_a_gpu_that_no_node_has_is_said_in_time(whole: Whole) -> None:
-    _, said = whole.submit("--gpus", "1", "--gpu-model", "NVIDIA-H999", "--image", "localhost/busybox:1", **SHORT)
+    _, said = whole.submit(
+        "--gpus", "1", "--gpu-model", "NVIDIA-H999", "--image", "localhost/busybox:1", FOXRUN_UNSCHEDULABLE="2s"
+    )
     assert said.code == 6
     assert "didn't match Pod's node affinity/selector" in said.err
     assert "kubectl get nodes -L nvidia.com/gpu.product" in said.err
@@ -97,16 +98,20 @@ def test_a_gpu_that_no_node_has_is_said_in_time(whole: Whole) -> None:
 
 
 def test_more_than_the_largest_node_has_is_said_in_time(whole: Whole) -> None:
-    _, said = whole.submit("--cpu", "500", "--memory", "1Mi", "--image", "localhost/busybox:1", **SHORT)
+    _, said = whole.submit(
+        "--cpu", "500", "--memory", "1Mi", "--image", "localhost/busybox:1", FOXRUN_UNSCHEDULABLE="2s"
+    )
     assert said.code == 6
     assert re.search(r"it asks for cpu (10m \+ )?1k( \+ 10m)? and the largest node has \d+", said.err), said.all
 
 
 def test_an_image_that_cannot_be_pulled_is_said_in_time(whole: Whole) -> None:
-    _, said = whole.submit("--image", "localhost/no-such-image:{sha}", "--image-pull-policy", "Never", **SHORT)
+    _, said = whole.submit(
+        "--image", "localhost/no-such-image:{sha}", "--image-pull-policy", "Never", FOXRUN_UNSCHEDULABLE="2s"
+    )
     assert said.code == 6
     assert "no-such-image" in said.err and "load the image onto the nodes" in said.err
-    _, said = whole.submit("--image", "127.0.0.1:9/no-such-image:{sha}", **SHORT)
+    _, said = whole.submit("--image", "127.0.0.1:9/no-such-image:{sha}", FOXRUN_UNSCHEDULABLE="2s")
     assert said.code == 6
     assert "ErrImagePull" in said.err or "ImagePullBackOff" in said.err, said.all
     assert "check the image's name and the registry's secret" in said.err
