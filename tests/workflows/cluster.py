@@ -119,14 +119,14 @@ class Cluster:
             **GROUP, namespace=self.namespace, body=workflow, **options
         )
 
-    def wait(self, name: str) -> dict[str, Any]:
-        deadline = time.monotonic() + DEADLINE_S
+    def wait(self, name: str, deadline_s: float = DEADLINE_S) -> dict[str, Any]:
+        deadline = time.monotonic() + deadline_s
         while time.monotonic() < deadline:
             workflow = self.workflows.get_namespaced_custom_object(**GROUP, namespace=self.namespace, name=name)
             if workflow.get("status", {}).get("finishedAt"):
                 return workflow
             time.sleep(0.5)
-        raise AssertionError(f"{name} did not end within {DEADLINE_S} s: {workflow.get('status')}")
+        raise AssertionError(f"{name} did not end within {deadline_s} s: {workflow.get('status')}")
 
     def delete(self, workflow: dict[str, Any]) -> None:
         name, uid = workflow["metadata"]["name"], workflow["metadata"]["uid"]

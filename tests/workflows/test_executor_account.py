@@ -64,7 +64,7 @@ def test_a_leg_holds_no_token_and_its_outputs_arrive_all_the_same() -> None:
         )
         created = cluster.create(as_busybox(to_dict(train(p))))
         try:
-            leg = nodes(cluster.wait(created["metadata"]["name"]))["train(0)"]
+            leg = nodes(cluster.wait(created["metadata"]["name"], 400))["train(0)"]
             assert leg["phase"] == "Succeeded"
             assert [line for line in cluster.log(leg).splitlines() if "level=" not in line] == ["looked"]
             key = next(a["s3"]["key"] for a in leg["outputs"]["artifacts"] if a["name"] == "run")

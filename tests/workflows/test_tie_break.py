@@ -42,7 +42,7 @@ def cluster() -> "Cluster":
 def ended(cluster: "Cluster") -> Iterator[dict[str, dict[str, Any]]]:
     """One workflow for each word of compare, side by side."""
     made = {word: cluster.create(judged(word)) for word in ("drift", "incomplete", "identical")}
-    yield {word: cluster.wait(workflow["metadata"]["name"]) for word, workflow in made.items()}
+    yield {word: cluster.wait(workflow["metadata"]["name"], 400) for word, workflow in made.items()}
     for workflow in made.values():
         cluster.delete(workflow)
 
