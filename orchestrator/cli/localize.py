@@ -21,12 +21,13 @@ from orchestrator.cli.options import Duration
 @click.option("--dump-steps", metavar="FIRST-LAST", help="Keep and compare the tensors of these steps byte by byte.")
 @click.option("--in-place", is_flag=True, help="Run both twins here, not in copies of the working directory.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep the twins' traces and logs here.")
+@click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write the HTML page here.")
 @click.option("--log", is_flag=True, help="Show what the twins write.")
 @options.output("json", help="Print the result so.")
 @click.argument("subject", nargs=-1, type=click.UNPROCESSED, metavar="[NAME | A B | -- COMMAND]")
 def command(
     trials: int, steps: int | None, timeout: float, remedies: bool, replays: int, other: str | None,
-    dump_steps: str | None, in_place: bool, out: Path | None, log: bool, fmt: str | None,
+    dump_steps: str | None, in_place: bool, out: Path | None, report_file: Path | None, log: bool, fmt: str | None,
     subject: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Find where two runs part: step, operation with its line, cause, and a remedy that is tried.
@@ -71,11 +72,17 @@ def command(
         places=options.places(*subject),
         listener=Listener(stage=lambda text: click.echo(f"localize: {text}", err=True), line=line),
     )
+    if report_file is not None:
+        from orchestrator.report.localization import write
+
+        write(result, report_file)
     if fmt == "json":
         output.print_json(as_dict(result))
     else:
         for number, text in enumerate(lines(result)):
             click.echo(click.style(text, bold=True) if number == 0 else text)
+        if report_file is not None:
+            click.echo(f"report: {report_file}")
     raise click.exceptions.Exit(result.exit_code)
 
 

@@ -209,14 +209,14 @@ class _Walk:
         ea, eb = record.a, record.b
         writer = self.records.get(sources[0])
         last = [_last_writer(sources[0], self.left), _last_writer(sources[1], self.right)]
+        one_version = writer is not None and writer.b.i == sources[1]
         raced = next((e for e in last if e is not None and e.thread != ea.thread and _in_place(e)), None)
-        if raced is not None:
-            detail = (
-                f"input {label} is written by {raced.name} at {raced.where or '?'} in thread {raced.thread} meanwhile"
-            )
+        if raced is not None and not one_version:
+            place = f"{raced.name} at {raced.where or '?'} in thread {raced.thread}"
+            detail = f"input {label} is written meanwhile by {place}"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
-        if self._exists(found[1], self.left) and self._exists(found[0], self.right):
-            # Both tensors were made in both twins: it is another one of the same that is handed over.
+        if self._seen(found[1], self.left) and self._seen(found[0], self.right):
+            # Both tensors are there in both twins: it is another one of the same that is handed over.
             makers = [_maker(found[0], self.left), _maker(found[1], self.left)]
             detail = (
                 f"input {label} is another one of the same tensors: the one of {makers[0]}, and that of {makers[1]}"
@@ -236,6 +236,12 @@ class _Walk:
     @staticmethod
     def _exists(fingerprint: str, stream: Sequence[Event]) -> bool:
         return any(fingerprint == item[1] for event in stream for item in event.outs)
+
+    def _seen(self, fingerprint: str, stream: Sequence[Event]) -> bool:
+        """Whether some operation of the stream made it, or read it (a part of a tensor is made by no operation)."""
+        return self._exists(fingerprint, stream) or any(
+            fingerprint == item[1] for event in stream for item in event.ins
+        )
 
     def _unset_below(self, source: int, note: str) -> Record | None:
         """The event that made memory which an input reads before anybody wrote it: by the tracer's own count of bytes
@@ -280,7 +286,8 @@ def _seeds(a: Event, b: Event) -> str:
 def _maker(fingerprint: str, stream: Sequence[Event]) -> str:
     event = next((e for e in stream for item in e.outs if item[1] == fingerprint), None)
     if event is None:
-        return "nobody"
+        event = next((e for e in stream for item in e.ins if item[1] == fingerprint), None)
+        return "nobody" if event is None else f"what {event.name} reads at {event.where or '?'} (event {event.i})"
     thread = f" in thread {event.thread}" if event.thread else ""
     return f"{event.name} at {event.where or '?'}{thread} (event {event.i})"
 

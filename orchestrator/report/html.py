@@ -61,9 +61,7 @@ PNL = "total_pnl_usd"
 
 # Control characters, halves of surrogate pairs, and what reverses the direction of text: a name could otherwise make
 # the file unwritable, or the page say something else than it holds.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,13 @@ class Pair:
 
 def render(verdict: Verdict) -> str:
     """The whole page for one verdict. Pure: no clock, no file of the run, no network."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _template().render(page=_page(verdict), v=verdict))
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _template().render(page=_page(verdict), v=verdict))
 
 
 @lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """The templates of this package, with everything that is put into them escaped."""
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("orchestrator.report", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -100,10 +99,14 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["value"] = fmt.value
-    environment.filters["breaks"] = _breaks
-    environment.filters["pieces"] = fmt.pieces
-    return environment.get_template("report.html.j2")
+    made.filters["value"] = fmt.value
+    made.filters["breaks"] = _breaks
+    made.filters["pieces"] = fmt.pieces
+    return made
+
+
+def _template() -> jinja2.Template:
+    return environment().get_template("report.html.j2")
 
 
 def _breaks(name: str) -> Markup:
