@@ -137,7 +137,8 @@ def tell_channels(
         yield from (f"no channel is called {name} here: its message waits (alerts in foxrun.yaml)" for name in missing)
         for want in wants:
             if want.due > clock():
-                yield f"quiet hours: {want.channel} is told at {_text(want.due)}"
+                later = "by the next run, or foxrun alert --flush"
+                yield f"quiet hours: {want.channel} is told after {_text(want.due)}, {later}"
         if not wants:
             yield f"no alert: {why or verdict.verdict}"
         yield from deliver(policy.state, policy.channels, clock=clock, **effort)

@@ -93,7 +93,10 @@ def failed_parts(workflow: Mapping[str, Any]) -> list[Part]:
     failed = [
         (node, node_id)
         for node_id, node in nodes.items()
-        if node.get("type") == "Pod" and node.get("phase") in FAILED and node_id not in redeemed and not only_tells(node)
+        if node.get("type") == "Pod"
+        and node.get("phase") in FAILED
+        and node_id not in redeemed
+        and not only_tells(node)
     ]
     # A node that never finished (the engine died under it) comes last: it hides no other.
     failed.sort(key=lambda item: (item[0].get("finishedAt") or "9999", item[0].get("startedAt") or "9999", item[1]))

@@ -60,7 +60,9 @@ def at_exit(
         yield from _remember(history, uid, verdict, context)
     if urls:
         return (yield from _directly(urls, verdict, context, always=always))
-    policy = policy_of(settings, environ, local=engine is None or known is not None or not _in_cluster(environ))
+    policy = policy_of(
+        settings, environ, local=known is not None or not (_in_cluster(environ) or settings.engine == "argo")
+    )
     yield from alerting.announce(verdict, context, policy, always=always)
 
 

@@ -47,25 +47,43 @@ def command(urls: tuple[str, ...], flush: bool, wait: bool, test: bool, **facts:
 
     if wait and not flush:
         raise click.UsageError("--wait belongs to --flush")
+    if not test and not flush:
+        return _at_exit(urls, facts)
     settings = options.current()
-    if test:
-        channels = channels_of(urls or settings.alerts)
-        broken = False
-        for name, problem in alerting.test_channels(channels):
-            broken = broken or bool(problem)
-            click.echo(f"{name}: {problem or 'told'}")
-        if not channels:
-            click.echo("no channel is set (FOXRUN_ALERTS, or alerts in foxrun.yaml)")
-        if broken:
-            raise click.exceptions.Exit(6)
-        return
-    lines = (
-        policies.flush(settings, os.environ, wait=wait)
-        if flush
-        else policies.at_exit(settings, os.environ, engine=_local(settings, facts["workflow"]), urls=urls, **facts)
-    )
-    for line in lines:
-        click.echo(line)
+    if flush:
+        for line in policies.flush(settings, os.environ, wait=wait):
+            click.echo(line)
+        return None
+    channels = channels_of(urls or settings.alerts)
+    results = list(alerting.test_channels(channels))
+    for name, problem in results:
+        click.echo(f"{name}: {problem or 'told'}")
+    if not channels:
+        click.echo(alerting.NO_CHANNEL.removeprefix("no alert: "))
+    if any(problem for _, problem in results):
+        raise click.exceptions.Exit(6)
+    return None
+
+
+def _at_exit(urls: tuple[str, ...], facts: dict[str, Any]) -> None:
+    """As the exit handler: whatever goes wrong is said, since a handler that fails would fail its Workflow."""
+    from orchestrator import policies
+    from orchestrator.cli.main import masked
+    from orchestrator.errors import FoxrunError
+    from orchestrator.settings import load_settings
+
+    try:
+        settings = options.current()
+    except FoxrunError as error:
+        click.echo(f"settings are left out: {error}" + (f" ({error.remedy})" if error.remedy else ""))
+        kept = {name: os.environ[name] for name in ("FOXRUN_ALERTS", "FOXRUN_HOME") if name in os.environ}
+        settings = load_settings(Path(os.sep), kept)
+    try:
+        engine = _local(settings, facts["workflow"])
+        for line in policies.at_exit(settings, os.environ, engine=engine, urls=urls, **facts):
+            click.echo(line)
+    except Exception as error:
+        click.echo(f"the alert failed: {type(error).__name__}: {masked(' '.join(str(error).split()))}")
 
 
 def _local(settings: Any, workflow: str) -> Any:

@@ -236,7 +236,7 @@ def _unexpected(error: Exception) -> int:
     if os.environ.get("FOXRUN_DEBUG"):
         traceback.print_exc()
     _complain(
-        f"foxrun itself failed: {type(error).__name__}: {_masked(' '.join(str(error).split()))}",
+        f"foxrun itself failed: {type(error).__name__}: {masked(' '.join(str(error).split()))}",
         f"this is a bug; please report it{_crash_file()}",
     )
     return 1
@@ -250,13 +250,14 @@ def _crash_file() -> str:
         folder = home_directory(Settings(home=os.environ.get("FOXRUN_HOME", ""))) / "crashes"
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
-        file.write_text(_masked(traceback.format_exc()), "utf-8")
+        file.write_text(masked(traceback.format_exc()), "utf-8")
     except OSError:
         return " with the output of FOXRUN_DEBUG=1"
     return f" with {Path(file)}"
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
+    """The text without what alert channels and hosts are reached by."""
     for word in os.environ.get("FOXRUN_ALERTS", "").split():
         for secret in (word, re.sub(r"\A[\w.-]+=", "", word)):
             text = text.replace(secret, "***")

@@ -181,7 +181,10 @@ def test_quiet_hours_delay_and_lose_nothing(tmp_path: Path) -> None:
     with webhook() as desk, webhook() as oncall:
         rules = (Rule(channels=("desk",), quiet=(parse_quiet("22:00-06:00 UTC"),)), Rule(channels=("oncall",)))
         team = Team(tmp_path, *rules, desk=desk, oncall=oncall)
-        assert team.run(now=night) == ["quiet hours: desk is told at 2026-01-15T06:00:00Z", "alert sent to oncall"]
+        assert team.run(now=night) == [
+            "quiet hours: desk is told after 2026-01-15T06:00:00Z, by the next run, or foxrun alert --flush",
+            "alert sent to oncall",
+        ]
         team.run(GOOD, now=night)
         assert (len(desk.received), len(oncall.received)) == (0, 2)
         assert team.run(GOOD, now=morning - timedelta(seconds=1)) == ["no alert: identical"]
