@@ -16,7 +16,8 @@ _own = "0"
 def own_name() -> str:
     """This process's name; what it starts by itself gets the next one through the environment."""
     global _own
-    _own = os.environ.get(VARIABLE, "0")
+    given = os.environ._data.get(os.environ.encodekey(VARIABLE))  # type: ignore[attr-defined]
+    _own = os.fsdecode(given) if given is not None else "0"
     return _own
 
 

@@ -60,7 +60,7 @@ class Row:
         values = self._hasher.resolve()  # of this row alone: the next one has taken no tensor yet
         sums: list[float] = []
         if self._sums:
-            sums = torch.stack([one.to("cpu") for one in self._sums]).tolist()
+            sums = _on_host(self._sums)
         leaves = sorted(self._leaves.values(), key=lambda leaf: ORDER.index(leaf[2]))
         listed = [
             [
@@ -78,6 +78,16 @@ class Row:
         if end:
             row["end"] = True
         return json.dumps(row, separators=(",", ":"))
+
+
+def _on_host(values: list[Tensor]) -> list[float]:
+    """0-d tensors of any devices as numbers, with one wait for each device."""
+    found = [0.0] * len(values)
+    for device in {value.device for value in values}:
+        places = [place for place, value in enumerate(values) if value.device == device]
+        for place, number in zip(places, torch.stack([values[place] for place in places]).tolist(), strict=True):
+            found[place] = number
+    return found
 
 
 def _checksum(sums: list[float], place: int | None) -> float | str | None:

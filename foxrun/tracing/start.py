@@ -35,7 +35,8 @@ def start(path: str) -> None:
 def begin(wanted: plan.Plan, process: str) -> recorder.Recorder:
     """A recorder of its own for this process."""
     recorder.active = recorder.Recorder(wanted, Folder(wanted.out, process))
-    header.write(recorder.active)
+    with recorder.active.quiet():
+        header.write(recorder.active)
     return recorder.active
 
 

@@ -37,7 +37,7 @@ class Steps:
         self._pending: tuple[Row, int] | None = None  # a step that ended, unless another optimizer steps at once
         self._calls: dict[str, int] = {}
         self._losses = 0
-        self._weights_taken = False
+        self._carried_taken = False
         self._idle = False  # a child that has not computed anything leaves no row
         self.on_change: Callable[[], None] = lambda: None
         self._states_taken = False
@@ -51,7 +51,7 @@ class Steps:
 
     def _begin(self) -> Row:
         row = Row(self.recorder, self._hasher)
-        self._calls, self._losses, self._weights_taken = {}, 0, False
+        self._calls, self._losses, self._carried_taken = {}, 0, False
         self._states(row)
         return row
 
@@ -89,8 +89,8 @@ class Steps:
         self._idle = False
         if not self._states_taken:
             self._states(row)
-        if not self._weights_taken:
-            self._weights_taken = True
+        if not self._carried_taken:
+            self._carried_taken = True
             for name, read in self.carried.items():
                 for number, tensor in enumerate(tensors(read())):
                     row.take(name if number == 0 else f"{name}.{number}", name, "state", tensor)
@@ -189,6 +189,8 @@ class Steps:
             self._pending = (row, n)
             self.recorder.step = n + 1
         self.settle()
+        with self.recorder.quiet():
+            self.take_weights()  # at a mark, all is as the next step reads it
         self.on_change()
 
     def _close(self) -> None:
