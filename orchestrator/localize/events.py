@@ -29,6 +29,7 @@ OVERWRITING = frozenset(
      "cauchy_", "geometric_"]
 )  # fmt: skip
 RECORDS = 400_000
+MAIN_THREAD = 0
 
 
 @dataclass(slots=True)
@@ -107,7 +108,7 @@ class _Walk:
             if ea.key != eb.key:
                 step = resync(left, i, right, j)
                 if step is None:
-                    return self._other_sequence(left, i, right, j)
+                    return self.other_sequence(left, i, right, j)
                 self.skipped += [*left[i : i + step[0]], *right[j : j + step[1]]]
                 i, j = i + step[0], j + step[1]
                 continue
@@ -263,7 +264,8 @@ class _Walk:
             source = record.a.ins[0][2]
         return None
 
-    def _other_sequence(self, left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Origin:
+    def other_sequence(self, left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Origin:
+        """Both twins go on in another way from here: the same in another order, or something else."""
         ea, eb = left[i], right[j]
         after_a, after_b = left[i : i + LOOK_AHEAD], right[j : j + LOOK_AHEAD]
         length = same_in_another_order(after_a, after_b)
@@ -320,9 +322,14 @@ def _is_reordered(ea: Event, eb: Event) -> bool:
 
 
 def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: str) -> tuple[Origin | None, _Walk]:
-    """Pairs of each thread's own sequence, then all of them in the order in which the first twin ran them."""
+    """Pairs of each thread's own sequence, in the order in which the first twin ran them.
+
+    Which worker takes which task is a race that harms nobody, so a worker whose work is another one in both twins is
+    left there; it is the origin only where the main thread says nothing better.
+    """
+    walk = _Walk(process, left, right)
     matched: list[tuple[Event, Event]] = []
-    breaks: list[tuple[list[Event], int, list[Event], int]] = []
+    breaks: dict[int, tuple[list[Event], list[Event], int]] = {}
     for thread in sorted({event.thread for event in left}):
         a = [event for event in left if event.thread == thread]
         b = [event for event in right if event.thread == thread]
@@ -331,16 +338,23 @@ def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: st
             equal += 1
         matched += zip(a[:equal], b[:equal], strict=True)
         if equal < min(len(a), len(b)):
-            breaks.append((a, equal, b, equal))
-    walk = _Walk(process, left, right)
-    stop = min((a[i].i for a, i, _, _ in breaks), default=None)
+            breaks[thread] = (a, b, equal)
+    deferred: list[Origin] = []
+    given_up: set[int] = set()
     for ea, eb in sorted(matched, key=lambda pair: pair[0].i):
-        if stop is not None and ea.i > stop:
-            break
+        if ea.thread in given_up:
+            continue
         origin = walk.pair(ea, eb)
-        if origin is not None:
-            return origin, walk
-    if breaks:
-        a, i, b, j = min(breaks, key=lambda item: item[0][item[1]].i)
-        return walk._other_sequence(a, i, b, j), walk
+        if origin is None:
+            continue
+        if ea.thread != MAIN_THREAD and origin.how in (REORDERED, CONTROL_FLOW):
+            deferred.append(origin)
+            given_up.add(ea.thread)
+            continue
+        vague = origin.outside or origin.how == CHANGED_BEHIND
+        return (deferred[0] if deferred and vague and not origin.label.startswith("generator") else origin), walk
+    if deferred:
+        return deferred[0], walk
+    for a, b, equal in breaks.values():
+        return walk.other_sequence(a, equal, b, equal), walk
     return None, walk
