@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Place
+from tests.hosts.servers import TOKEN, host
 
 CI = Path(__file__).parents[2] / "examples" / "ci"
 STARTS = {
@@ -143,6 +144,36 @@ def test_every_setting_is_one_that_foxrun_knows(here: Place) -> None:
         assert "note:" not in done.err, done.err
         for name in set(given) - {"FOXRUN_HOME"}:
             assert name in done.out, done.out
+
+
+def test_both_tell_the_commits_host(here: Place) -> None:
+    for job in ("runner", "cluster"):
+        named = steps(job)
+        order = [name for name in named if name in ("Pending", "Gate", "Status")]
+        assert order == ["Pending", "Gate", "Status"]
+        assert github()["jobs"][job]["permissions"].items() >= {"statuses": "write", "pull-requests": "write"}.items()
+        assert "cancelled" in named["Status"]["if"], "a gate that failed is told too"
+    sha = "3f0d9a61c2b84e7f95d1a6c0e83b7742d9f10c55"
+    for kind, line in (
+        ("github", steps("runner")["Pending"]["run"]),
+        ("gitlab", next(line for line in gitlab()["foxrun"]["script"] if "--pending" in line)),
+    ):
+        with host(kind) as server:
+            origin = server.origin.removesuffix("/desk/alpha")
+            of = {
+                "github": {
+                    "GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": origin, "GITHUB_REPOSITORY": "desk/alpha",
+                    "GITHUB_API_URL": server.api, "GITHUB_TOKEN": TOKEN, "COMMIT": sha, "BRANCH": "ml-alpha-$(reboot)",
+                },
+                "gitlab": {
+                    "GITLAB_CI": "true", "CI_PROJECT_URL": server.origin, "CI_API_V4_URL": server.api,
+                    "GITLAB_TOKEN": TOKEN, "CI_COMMIT_REF_NAME": "ml-alpha-$(reboot)", "commit": sha,
+                },
+            }[kind]  # fmt: skip
+            done = _bash(here, line, of)
+            assert (done.returncode, done.stderr) == (0, ""), done.stdout
+        [status] = server.state.statuses
+        assert (status["sha"], status["state"]) == (sha, "pending")
 
 
 def test_githubs_commands_give_the_verdict_and_its_report(repo: Place) -> None:
