@@ -1,0 +1,160 @@
+"""Event streams: the first operation whose inputs agree and whose outputs differ, and what is no origin."""
+
+from __future__ import annotations
+
+from orchestrator.localize.events import align
+from tests.localize.traces import Stream
+
+
+def streams(write: object) -> tuple[Stream, Stream]:
+    made = (Stream(), Stream())
+    for twin, stream in enumerate(made):
+        write(stream, twin)  # type: ignore[operator]
+    return made
+
+
+def origin_of(write: object) -> tuple[str, str, str]:
+    a, b = streams(write)
+    found = align(a.events, b.events).origin
+    return ("", "", "") if found is None else (found.a.name, found.a.where, found.how)
+
+
+def test_equal_inputs_and_other_outputs() -> None:
+    def write(s: Stream, twin: int) -> None:
+        x = s.op("relu", [("0", "x", -1)], "r")
+        y = s.op("index_add_", [("self", "z", -1), ("2", "r", x)], f"sum{twin}", where="train.py:9 step")
+        s.op("mul", [("0", f"sum{twin}", y)], f"later{twin}")
+
+    assert origin_of(write) == ("aten.index_add_.default", "train.py:9 step", "outputs differ")
+
+
+def test_equal_streams_have_no_origin_and_a_clock_is_none() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("host", "time.time", outs=[f"t{twin}"], value=f"{100 + twin}.5")
+        s.op("relu", [("0", "x", -1)], "r")
+
+    a, b = streams(write)
+    found = align(a.events, b.events)
+    assert found.origin is None
+    assert [(x.value, y.value) for x, y in found.host] == [("100.5", "101.5")]
+
+
+def test_memory_read_before_it_is_written_names_who_made_it_and_who_reads_it() -> None:
+    def write(s: Stream, twin: int) -> None:
+        made = s.op("empty", [], "", where="train.py:3 pad")
+        part = s.add("op", "aten.copy_.default", ins=[("self", f"old{twin}", made)], outs=[("self", "rows")])
+        s.op("clamp", [("0", f"whole{twin}", part)], f"out{twin}", where="train.py:5 pad")
+
+    a, b = streams(write)
+    found = align(a.events, b.events).origin
+    assert found is not None and found.reader is not None
+    assert (found.a.name, found.unset, found.reader.name) == ("aten.empty.default", True, "aten.clamp.default")
+
+
+def test_memory_that_is_written_over_whole_is_no_origin() -> None:
+    def write(s: Stream, twin: int) -> None:
+        made = s.op("empty", [], "")
+        s.add("draw", "aten.normal_.default", ins=[("generator.torch", "g", -1), ("self", f"old{twin}", made)],
+              outs=[("self", "n"), ("generator.torch", "g1")])  # fmt: skip
+
+    assert origin_of(write) == ("", "", "")
+
+
+def test_a_seed_is_the_origin_once_somebody_draws_from_its_generator() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("seed", "random.Random", outs=[("generator.python.1", f"unused{twin}")], value="no seed")
+        seed = s.add("seed", "random.seed", outs=[("generator.python", f"g{twin}")], value=str(7 + twin),
+                     where="train.py:2 <module>")  # fmt: skip
+        s.add("draw", "random.random", ins=[("generator.python", f"g{twin}", seed)], outs=[f"d{twin}"])
+
+    assert origin_of(write) == ("random.seed", "train.py:2 <module>", "seed")
+
+
+def test_a_generator_that_nobody_seeded() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("draw", "random.shuffle", ins=[("generator.python", f"g{twin}", -1)], outs=[f"d{twin}"])
+
+    a, b = streams(write)
+    found = align(a.events, b.events).origin
+    assert found is not None
+    assert (found.a.name, found.how, found.outside) == ("random.shuffle", "seed", True)
+
+
+def test_two_threads_that_draw_from_one_generator() -> None:
+    def write(s: Stream, twin: int) -> None:
+        for state, who in enumerate(((1, 0, 0), (0, 1, 0))[twin]):
+            s.add("draw", f"random.thread{who}", ins=[("generator.python", f"g{state}", state - 1)],
+                  outs=[("generator.python", f"g{state + 1}")], thread=who)  # fmt: skip
+
+    a, b = streams(write)
+    found = align(a.events, b.events).origin
+    assert found is not None
+    assert (found.how, found.label) == ("changed behind", "generator.python")
+    assert "2 threads" in found.detail
+
+
+def test_an_input_that_changed_though_its_writer_left_equal_bits() -> None:
+    def write(s: Stream, twin: int) -> None:
+        x = s.op("zeros", [], "x")
+        s.op("sum", [("0", ("x", "hit")[twin], x)], f"s{twin}", where="train.py:8 loss")
+
+    assert origin_of(write) == ("aten.sum.default", "train.py:8 loss", "changed behind")
+
+
+def test_equal_tensors_in_another_order_within_one_operation() -> None:
+    def write(s: Stream, twin: int) -> None:
+        p, q = s.op("relu", [("0", "x", -1)], "p"), s.op("tanh", [("0", "x", -1)], "q")
+        pair = [("0.0", "p", p), ("0.1", "q", q)]
+        s.op("stack", pair if twin == 0 else [("0.0", "q", q), ("0.1", "p", p)], f"both{twin}")
+
+    assert origin_of(write)[2] == "reordered"
+
+
+def test_another_one_of_the_same_tensors() -> None:
+    def write(s: Stream, twin: int) -> None:
+        p, q = s.op("relu", [("0", "x", -1)], "p"), s.op("tanh", [("0", "x", -1)], "q")
+        order = [("p", p), ("q", q)] if twin == 0 else [("q", q), ("p", p)]
+        total = ("zero", -1)
+        for number, (name, index) in enumerate(order):
+            made = f"{'+'.join(sorted(n for n, _ in order[: number + 1]))}"
+            total = (made, s.op("add", [("0", *total), ("1", name, index)], made, where="train.py:7 vote"))
+
+    assert origin_of(write) == ("aten.add.Tensor".replace("Tensor", "default"), "train.py:7 vote", "reordered")
+
+
+def test_another_sequence_of_operations() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.op("relu", [("0", "x", -1)], "r")
+        s.op(("mm", "addmm")[twin], [("0", "r", 0)], "y", where="train.py:4 choose")
+
+    assert origin_of(write) == ("aten.mm.default", "train.py:4 choose", "control flow")
+
+
+def test_operations_that_one_twin_alone_runs_and_that_change_nothing_are_passed_over() -> None:
+    def write(s: Stream, twin: int) -> None:
+        if twin:
+            s.op("isfinite", [("0", "x", -1)], "f")
+        for i in range(20):
+            s.op("mul", [("0", f"x{i}", -1)], f"x{i + 1}")
+        s.op("sum", [("0", "x20", -1)], f"s{twin}")
+
+    assert origin_of(write)[0] == "aten.sum.default"
+
+
+def test_workers_that_take_other_tasks_are_no_origin_and_what_the_main_thread_does_with_them_is() -> None:
+    def write(s: Stream, twin: int) -> None:
+        done = {}
+        for worker, task in (((1, "p"), (2, "q")), ((1, "q"), (2, "p")))[twin]:
+            done[task] = s.op("tanh", [("0", task, -1)], f"t{task}", thread=worker, where="train.py:3 work")
+        for task in (("p", "q"), ("q", "p"))[twin]:
+            s.op("add", [("0", f"t{task}", done[task])], f"sum{task}", where="train.py:6 collect")
+        s.op("last", [("0", "e", -1)], "e", thread=(1, 2)[twin])
+
+    assert origin_of(write) == ("aten.add.default", "train.py:6 collect", "reordered")
+
+
+def test_what_python_hands_over_is_a_host_value() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("host", "aten.lift_fresh.default", outs=[f"y{twin}"], where="train.py:2 labels")
+
+    assert origin_of(write) == ("aten.lift_fresh.default", "train.py:2 labels", "host value")
