@@ -95,7 +95,6 @@ class Fault:
     token: Callable[[], str] = lambda: os.environ["ARGO_TOKEN"]
     verdict: str = "identical"
     says: str = ""
-    takes_a_pod: bool = False
     one_leg: bool = False
     through_server: bool = False
     pause_s: float = 0.8
@@ -210,14 +209,14 @@ FAULTS: dict[str, Fault] = {
     "controller killed, restarted": Fault(inject=kill_controller),
     # Argo 4.0.5's controller does not recover its watch of ConfigMaps, and logs that without a pause.
     "API server restarted": Fault(
-        inject=lambda _: fault("restart-apiserver"), mend=lambda _: fault("restart-controller"), takes_a_pod=True
+        inject=lambda _: fault("restart-apiserver"), mend=lambda _: fault("restart-controller")
     ),
     "argo-server restarted": Fault(inject=lambda _: fault("restart-server"), through_server=True),
-    "pod deleted": Fault(inject=delete_pod, takes_a_pod=True),
-    "pod evicted": Fault(inject=lambda pair: fault("evict-pod", pair.leg()), takes_a_pod=True),
+    "pod deleted": Fault(inject=delete_pod),
+    "pod evicted": Fault(inject=lambda pair: fault("evict-pod", pair.leg())),
     "node cordoned": Fault(inject=cordon, mend=lambda _: fault("uncordon")),
     "leg out of memory": Fault(prepare=out_of_memory, verdict="job_failed", says="OOMKilled", one_leg=True),
-    "S3 down for 60 s": Fault(inject=s3_down, mend=lambda _: fault("s3-up"), takes_a_pod=True),
+    "S3 down for 60 s": Fault(inject=s3_down, mend=lambda _: fault("s3-up")),
     "S3 credentials refused, retried": Fault(
         prepare=own_credentials, inject=refuse_credentials, afterwards=retried, retries=1
     ),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -110,22 +111,29 @@ def test_no_secret_is_left_anywhere(image: images.Image, namespace: str, tmp_pat
     def foxrun(*words: str) -> int:
         command = [sys.executable, "-P", "-m", "orchestrator", *words]
         done = subprocess.run(command, cwd=image.context, env=environ, capture_output=True)
-        places[f"what `foxrun {' '.join(words[:4])}` printed"] = done.stdout + done.stderr
+        places[f"what `foxrun {' '.join(words)}` printed"] = done.stdout + done.stderr
         return done.returncode
 
-    pair = ("submit", "--regression-pair", *SMALL, "--log")
-    assert foxrun(*pair, "--name", "good") == 0, places
-    assert foxrun(*pair, "--name", "crash", "--no-gate", "-p", "fault=crash@b:2") == 5, places
-    assert foxrun(*pair, "--name", "drift", "--no-gate", "-p", "fault=ulp@b:2") == 3, places
+    def pairs(**more: tuple[str, ...]) -> dict[str, int]:
+        """The exit codes of pairs that run side by side."""
+        with ThreadPoolExecutor() as pool:
+            codes = pool.map(
+                lambda name: foxrun("submit", "--regression-pair", *SMALL, "--log", "--name", name, *more[name]), more
+            )
+            return dict(zip(more, codes, strict=True))
+
+    crash, drift = ("-p", "fault=crash@b:2"), ("--no-gate", "-p", "fault=ulp@b:2")
+    codes = pairs(good=(), crash=("--no-gate", *crash), drift=drift)
+    assert codes == {"good": 0, "crash": 5, "drift": 3}, places
     # Pods whose bucket refuses them say so in their nodes' messages.
     keys = {"accessKey": os.environ["AWS_ACCESS_KEY_ID"], "secretKey": refused}
     apply(namespace, {"kind": "Secret", "metadata": {"name": "foxrun-s3"}, "stringData": keys})
-    assert foxrun(*pair, "--name", "refused", "--no-gate") == 6, places
+    assert pairs(refused=("--no-gate",)) == {"refused": 6}, places
+    looks = [("list", "-o", "json"), ("config", "-o", "json"), ("doctor", "-o", "json"), ("submit", "--dry-run")]
     for name in ("good", "crash", "drift", "refused"):
-        for words in (("get", name, "-o", "yaml"), ("logs", name), ("report", name), ("watch", name, "-o", "json")):
-            foxrun(*words)
-    for words in (("list", "-o", "json"), ("config", "-o", "json"), ("doctor", "-o", "json"), ("submit", "--dry-run")):
-        foxrun(*words)
+        looks += [("get", name, "-o", "yaml"), ("logs", name), ("report", name), ("watch", name, "-o", "json")]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda words: foxrun(*words), looks))
     places |= dict(of_cluster(namespace)) | dict(of_bucket(namespace)) | dict(of_directory(tmp_path / "home"))
 
     # What proves that these are the runs' own traces: without them nothing would be searched.
