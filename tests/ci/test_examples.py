@@ -185,6 +185,10 @@ def test_githubs_commands_give_the_verdict_and_its_report(repo: Place) -> None:
     annotations = repo("get", "@latest", "-o", "json").json["metadata"]["annotations"]
     assert (annotations["foxrun.dev/branch"], annotations["foxrun.dev/kind"]) == ("ml-alpha-$(reboot)", "ci-gate")
     assert "identical: every compared bit agrees" in done.stdout
+    assert (
+        "there is no token"
+        in _bash(repo, job["Status"]["run"], {**env, "FOXRUN_ORIGIN": "https://github.com/a/b"}).stderr
+    )
     assert _bash(repo, job["Report"]["run"], env).returncode == 0
     assert "Identical" in (repo.directory / "foxrun-report.html").read_text("utf-8")
     again = _bash(repo, job["Gate"]["run"], env)
