@@ -21,8 +21,8 @@ KINDS: tuple[Kind, ...] = (
         "state, the replay, the data cursor, a gradient scaler; or draws once more on the way.",
         tests=(h.resumed_parts, h.resumes_in_one),
         change="save and restore {leaf} with the checkpoint, and draw nothing between loading and the first step",
-        reports=("https://github.com/Lightning-AI/pytorch-lightning/issues/18060",
-                 "https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html"),
+        reports=("https://github.com/huggingface/transformers/issues/11323",
+                 "https://github.com/huggingface/transformers/issues/17032"),
     ),
     Kind(
         name="uninitialised-memory",
@@ -34,8 +34,7 @@ KINDS: tuple[Kind, ...] = (
                t.replay_varies("memory"), h.unexplained_value),
         remedies=("filled-memory",),
         change="make it with zeros or write all of it before it is read: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/31768",
-                 "https://docs.pytorch.org/docs/stable/generated/torch.empty.html"),
+        reports=("https://docs.pytorch.org/docs/stable/generated/torch.empty.html",),
     ),
     Kind(
         name="worker-seeding",
@@ -47,7 +46,7 @@ KINDS: tuple[Kind, ...] = (
         change="seed in the worker from the run's seed and the worker's or the item's number (worker_init_fn, "
         "numpy.random.default_rng([seed, item])): {where}",
         reports=("https://github.com/pytorch/pytorch/issues/5059",
-                 "https://tanelp.github.io/posts/a-bug-that-plagues-thousands-of-open-source-ml-projects/"),
+                 "https://github.com/pytorch/pytorch/issues/3880"),
     ),
     Kind(
         name="time-seed",
@@ -56,7 +55,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(h.seed_is_the_time, h.seed_beside_the_time, h.seed_near_the_time, t.narrowed("clock")),
         remedies=("fixed-clock", "fixed-entropy"),
         change="take the seed from the run's own seed, not from the clock or the process: {where}",
-        reports=("https://github.com/DLR-RM/stable-baselines3/issues/105",),
+        reports=("https://docs.python.org/3/library/random.html#random.seed",),
     ),
     Kind(
         name="replay-sampling",
@@ -66,7 +65,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(h.replay_named, h.replay_draws),
         remedies=("seed-generators", "fixed-clock", "fixed-entropy", "hash-seed", "sorted-listings"),
         change="give the sampler a generator of its own, seeded by the run's seed, also after clear(): {where}",
-        reports=("https://github.com/DLR-RM/stable-baselines3/issues/1017",),
+        reports=(),
     ),
     Kind(
         name="shared-generator",
@@ -75,8 +74,7 @@ KINDS: tuple[Kind, ...] = (
         "own depends on timing or on what is installed.",
         tests=(h.moved_by_others, h.extra_draws),
         change="draw from a generator of your own, seeded by the run's seed: {where}",
-        reports=("https://github.com/huggingface/transformers/issues/25340",
-                 "https://numpy.org/doc/stable/reference/random/parallel.html"),
+        reports=("https://numpy.org/doc/stable/reference/random/parallel.html",),
     ),
     Kind(
         name="unseeded-generator",
@@ -85,8 +83,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(h.seeded_by_nobody, h.seeded_by_entropy, h.entropy_as_data, h.clock_in_the_seed),
         remedies=("seed-generators", "fixed-entropy"),
         change="seed it from the run's seed before the first draw: {where}",
-        reports=("https://docs.pytorch.org/docs/stable/notes/randomness.html",
-                 "https://github.com/openai/gym/issues/681"),
+        reports=("https://docs.pytorch.org/docs/stable/notes/randomness.html",),
     ),
     Kind(
         name="hash-order",
@@ -97,8 +94,7 @@ KINDS: tuple[Kind, ...] = (
                h.how_is(CONTROL_FLOW, HOST_VALUE, weight=WEAK, what="what Python decides differs")),
         remedies=("hash-seed",),
         change="iterate over sorted(...) instead of the set, and never use hash() of a string: {where}",
-        reports=("https://docs.python.org/3/using/cmdline.html#envvar-PYTHONHASHSEED",
-                 "https://github.com/piskvorky/gensim/issues/447"),
+        reports=("https://docs.python.org/3/using/cmdline.html#envvar-PYTHONHASHSEED",),
     ),
     Kind(
         name="listing-order",
@@ -108,8 +104,7 @@ KINDS: tuple[Kind, ...] = (
                h.led_by("listing", reordered=True, weight=PLAIN, ways=_ORDERS)),
         remedies=("sorted-listings",),
         change="sort what the listing gives: {where}",
-        reports=("https://docs.python.org/3/library/os.html#os.listdir",
-                 "https://github.com/pytorch/vision/issues/1078"),
+        reports=("https://docs.python.org/3/library/os.html#os.listdir",),
     ),
     Kind(
         name="completion-order",
@@ -130,7 +125,8 @@ KINDS: tuple[Kind, ...] = (
                t.duplicates, t.replay_parts_here, t.replay_agrees),
         remedies=_EXACT,
         change="make indices unique first, or keep the last of each by a stable sort: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/46024",
+        reports=("https://github.com/pytorch/pytorch/pull/57839",
+                 "https://github.com/pytorch/pytorch/issues/55516",
                  "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html"),
     ),
     Kind(
@@ -143,7 +139,8 @@ KINDS: tuple[Kind, ...] = (
                t.replay_parts_here, t.replay_agrees, t.remedied("deterministic-algorithms-unfilled")),
         remedies=_EXACT,
         change="use a sorted segment sum, or a one-hot product, instead: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/75240",
+        reports=("https://github.com/pytorch/pytorch/issues/51366",
+                 "https://github.com/Dao-AILab/causal-conv1d/issues/80",
                  "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html"),
     ),
     Kind(
@@ -154,8 +151,8 @@ KINDS: tuple[Kind, ...] = (
                t.kernel_parts, t.replay_parts_here, t.replay_agrees),
         remedies=_EXACT,
         change="let each block write its own partial result and add them in a fixed order: {where}",
-        reports=("https://github.com/state-spaces/mamba/issues/137",
-                 "https://github.com/Dao-AILab/flash-attention/issues/414"),
+        reports=("https://github.com/MzeroMiko/VMamba/issues/257",
+                 "https://github.com/state-spaces/mamba/pull/827"),
     ),
     Kind(
         name="thread-count",
@@ -166,8 +163,7 @@ KINDS: tuple[Kind, ...] = (
                t.remedied("one-thread", PLAIN)),
         remedies=("one-thread",),
         change="fix the number of threads in the program (torch.set_num_threads), do not take the machine's: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/59752",
-                 "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html"),
+        reports=("https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html",),
     ),
     Kind(
         name="autotune",
@@ -177,8 +173,8 @@ KINDS: tuple[Kind, ...] = (
         tests=(t.config_differs, h.timed_before, t.remedied("no-autotune", DECISIVE)),
         remedies=("no-autotune", "fixed-clock"),
         change="fix the configuration, or keep the chosen one with the code: {where}",
-        reports=("https://github.com/triton-lang/triton/issues/1720",
-                 "https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark"),
+        reports=("https://github.com/triton-lang/triton/issues/9368",
+                 "https://github.com/vllm-project/vllm/pull/42425"),
     ),
     Kind(
         name="cudnn",
@@ -187,7 +183,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(t.convolution_on_cuda, t.knob_is("cudnn_benchmark", True), t.remedied("cudnn-deterministic", DECISIVE)),
         remedies=("cudnn-deterministic",),
         change="torch.backends.cudnn.benchmark = False; torch.backends.cudnn.deterministic = True, before: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/26178",),
+        reports=("https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark",),
     ),
     Kind(
         name="reduced-precision",
@@ -196,8 +192,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(t.low_precision, t.casts_in_one, t.remedied("no-tf32")),
         remedies=("no-tf32",),
         change='torch.set_float32_matmul_precision("highest"), or compute it in float32: {where}',
-        reports=("https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
-                 "https://github.com/pytorch/pytorch/issues/67384"),
+        reports=("https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",),
     ),
     Kind(
         name="algorithm-selection",
@@ -207,8 +202,7 @@ KINDS: tuple[Kind, ...] = (
                t.remedied("deterministic-algorithms-unfilled", PLAIN)),
         remedies=_EXACT,
         change="CUBLAS_WORKSPACE_CONFIG=:4096:8 in the environment, one stream a handle, aligned inputs: {where}",
-        reports=("https://docs.nvidia.com/cuda/cublas/#results-reproducibility",
-                 "https://github.com/pytorch/pytorch/issues/39849"),
+        reports=("https://docs.nvidia.com/cuda/cublas/#results-reproducibility",),
     ),
     Kind(
         name="asynchronous-copy",
@@ -222,8 +216,7 @@ KINDS: tuple[Kind, ...] = (
                t.remedied("synchronous-copies", DECISIVE)),
         remedies=("synchronous-copies",),
         change="wait for the copy (torch.cuda.current_stream().synchronize(), or non_blocking=False) before: {where}",
-        reports=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
-                 "https://github.com/pytorch/pytorch/issues/55587"),
+        reports=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     ),
     Kind(
         name="aliasing",
@@ -233,8 +226,7 @@ KINDS: tuple[Kind, ...] = (
                h.changed(PLAIN, h.with_threads, "others of the program run"),
                h.changed(WEAK, h.always, "somebody who was not seen wrote to it")),
         change="copy what is handed over (clone(), copy()) where it is handed over: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/15868",
-                 "https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html"),
+        reports=("https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html",),
     ),
     Kind(
         name="out-of-bounds-write",
@@ -243,8 +235,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(h.changed(PLAIN, h.always, "a write that no operation made"),
                h.changed(PLAIN, h.single_thread_host, "with no other thread of the program to make it")),
         change="check the native code that runs before it (compute-sanitizer, AddressSanitizer): {where}",
-        reports=("https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html",
-                 "https://github.com/pytorch/pytorch/issues/37133"),
+        reports=("https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html",),
     ),
     Kind(
         name="iteration-order",
@@ -255,8 +246,7 @@ KINDS: tuple[Kind, ...] = (
                h.in_the_optimizer, h.how_is(REORDERED, weight=PLAIN, what="the same operations come in another order"),
                h.hash_does_not_matter, h.hash_matters),
         change="keep objects in a list or a dict, which have the order of insertion: {where}",
-        reports=("https://github.com/pytorch/pytorch/issues/40497",
-                 "https://docs.python.org/3/reference/datamodel.html#object.__hash__"),
+        reports=("https://docs.python.org/3/reference/datamodel.html#object.__hash__",),
     ),
     Kind(
         name="stale-graph",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from foxrun.tracing.switches import SWITCHES
 from orchestrator.localize.cause_table import BY_NAME
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
@@ -26,24 +27,6 @@ from orchestrator.localize.session import Session
 MOST_ORIGINS = 4  # one behind the other
 MOST_CANDIDATES = 3
 HIDES = ("filled-memory", "deterministic-algorithms")
-TEXTS: Mapping[str, str] = {
-    "seed-generators": "seed every generator from the run's seed before its first draw",
-    "fixed-clock": "take nothing from the clock that decides a value",
-    "fixed-entropy": "take nothing from the operating system's entropy that decides a value",
-    "hash-seed": "PYTHONHASHSEED=0 in the environment, or sort what is iterated",
-    "sorted-listings": "sort what a directory listing gives",
-    "ordered-completion": "take results in the order of submission",
-    "one-thread": "one thread (OMP_NUM_THREADS=1, torch.set_num_threads(1))",
-    "deterministic-algorithms": "torch.use_deterministic_algorithms(True), which also fills fresh memory",
-    "deterministic-algorithms-unfilled": "torch.use_deterministic_algorithms(True) with "
-    "torch.utils.deterministic.fill_uninitialized_memory = False",
-    "cudnn-deterministic": "torch.backends.cudnn.deterministic = True and benchmark = False",
-    "no-tf32": 'torch.set_float32_matmul_precision("highest")',
-    "no-autotune": "no autotuning: one fixed configuration",
-    "synchronous-copies": "copies that are waited for (non_blocking=False)",
-    "workers-seeded": "seed each worker from the run's seed and its number",
-    "filled-memory": "fill fresh memory with one value: a probe, and no cure",
-}
 
 
 @dataclass(kw_only=True)
@@ -182,7 +165,7 @@ def _append(
     tried: Tried, name: str, cause: str, outcome: str, runs: int, *, next_origin: str = "", note: str = "",
     with_: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
-    text = TEXTS.get(name, name) + (f" (together with {', '.join(with_)})" if with_ else "")
+    text = SWITCHES[name].code + (f" (together with {', '.join(with_)})" if with_ else "")
     tried.remedies.append(
         Remedy(name=name, text=text, outcome=outcome, runs=runs, next_origin=next_origin, note=note, cause=cause)
     )
