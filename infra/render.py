@@ -15,24 +15,43 @@ from typing import Any
 from hera.workflows.models import Workflow
 
 from infra import events
-from workflows.ci_gate import ENVIRONMENTS, EVAL_STEPS, STEPS, ci_gate
+from workflows import ci_gate, nightly
 from workflows.parameters import RunParameters, Toleration
 from workflows.regression_pair import regression_pair
 from workflows.render import to_dict, to_yaml
+from workflows.seed_sweep import seed_sweep
 from workflows.train import train
 
 HERE = Path(__file__).resolve().parent
 _MADE = "# Made by `python -m infra.render`.\n"
-_KINDS = {"train": train, "regression-pair": regression_pair, "ci-gate": ci_gate}
+_KINDS = {
+    "train": train,
+    "regression-pair": regression_pair,
+    "ci-gate": ci_gate.ci_gate,
+    "seed-sweep": seed_sweep,
+    "nightly": nightly.nightly,
+}
+# Of our trainer: environments, training and evaluation steps.
+_SIZES = {kind: (m.ENVIRONMENTS, m.STEPS, m.EVAL_STEPS) for kind, m in (("ci-gate", ci_gate), ("nightly", nightly))}
+_SEEDS = (42, 43, 44, 45, 46)
+# Every night, on the default branch, at a minute that others leave alone.
+_SCHEDULE, _TIMEZONE, _DEFAULT_BRANCH = "17 1 * * *", "Etc/UTC", "main"
 # Stands for a commit while rendering; nothing of it may be left in a template.
 _NOBODY = "0" * 40
 # In the order in which a form shows them. Those without a default have to be given.
 _REQUIRED = ("sha", "tree", "image")
 # An event tells the commit alone, so the image is a pattern, and the tree is unknown where the host does not say it.
 _OF_EVENTS = {"tree": "", "image": "foxrun:{sha}"}
+# A night knows its branch alone: image and, with `code: git`, files are what the branch is when a pod starts.
+_OF_NIGHTS = {"sha": _DEFAULT_BRANCH, "tree": "", "image": f"foxrun:{_DEFAULT_BRANCH}", "branch": _DEFAULT_BRANCH}
 _MEANINGS_OF_EVENTS = {
     "tree": "Tree of that commit, where it is known: a run of another tree is incomparable",
     "image": "Image; {sha} becomes the commit: REGISTRY/foxrun:{sha}",
+}
+_MEANINGS_OF_NIGHTS = {
+    "sha": "Branch or commit; each run records the tree that it really ran",
+    "tree": "Tree, where it is known: a run of another tree is incomparable",
+    "image": "Image of that branch: REGISTRY/foxrun:main",
 }
 _MEANINGS = {
     "sha": "Commit that runs, all 40 digits",
@@ -53,6 +72,8 @@ _TITLES = {
     "train": "Gate, then one training run",
     "regression-pair": "Gate, the same run twice, comparison",
     "ci-gate": "The mid-smoke twice, comparison",
+    "seed-sweep": f"Gate, a pair for each of seeds {_SEEDS[0]} to {_SEEDS[-1]}, one table",
+    "nightly": "Gate, the pair at full size, comparison",
 }
 
 
@@ -60,17 +81,19 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
     """A WorkflowTemplate: what `kind` is with commit, image, seed and the rest left to whoever submits it.
 
     Args:
-        kind: train, regression-pair or ci-gate.
+        kind: a name of _KINDS.
         data: whether it runs on a file in the bucket; without, on a generated book.
         gpus: of each training pod.
         cpu, memory: of a leg, as Kubernetes writes them; the gate gets twice as much.
     """
+    envs, steps, eval_steps = _SIZES.get(kind, (None, 200, 50))
     p = RunParameters(
         sha=_NOBODY,
         tree=_NOBODY,
-        steps=STEPS if kind == "ci-gate" else 200,
-        eval_steps=EVAL_STEPS if kind == "ci-gate" else 50,
-        parameters=(("envs", str(ENVIRONMENTS)),) if kind == "ci-gate" else (),
+        steps=steps,
+        eval_steps=eval_steps,
+        parameters=(("envs", str(envs)),) if envs else (),
+        seeds=_SEEDS if kind == "seed-sweep" else (),
         data_key="data" if data else None,
         data_name="book.mbp-10.dbn" if data else None,
         gpus=gpus,
@@ -82,7 +105,7 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
     made: Workflow = _KINDS[kind](p)
     spec = to_dict(made)["spec"]
     _name_the_branch(spec)
-    spec["arguments"] = _arguments(spec["arguments"], data=data, of_events=kind == "ci-gate")
+    spec["arguments"] = _arguments(spec["arguments"], data=data, kind=kind)
     shown = {
         "workflows.argoproj.io/title": _TITLES[kind],
         "workflows.argoproj.io/description": "On a file in the bucket." if data else "On a generated book.",
@@ -121,6 +144,8 @@ def files() -> Iterator[tuple[Path, str]]:
                 yield path, _MADE + to_yaml(template)
     path = HERE / "components" / "webhooks" / "bindings.yaml"
     yield path, _MADE + "---\n".join(to_yaml(binding) for binding in events.bindings())
+    night = nightly.cron(schedule=_SCHEDULE, timezone=_TIMEZONE, arguments=_OF_NIGHTS)
+    yield HERE / "components" / "nightly" / "cron.yaml", _MADE + to_yaml(to_dict(night))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -147,11 +172,11 @@ def _name_the_branch(spec: dict[str, Any]) -> None:
                 variable["value"] = "{{=sprig.replace('$', '$$', workflow.parameters.branch)}}"
 
 
-def _arguments(arguments: dict[str, Any], *, data: bool, of_events: bool) -> dict[str, Any]:
+def _arguments(arguments: dict[str, Any], *, data: bool, kind: str) -> dict[str, Any]:
     defaults = {p["name"]: p["value"] for p in arguments["parameters"]} | {"branch": ""}
     chosen = {name: value for name, value in defaults.items() if name not in _REQUIRED}
-    chosen |= _OF_EVENTS if of_events else {}
-    meanings = _MEANINGS | (_MEANINGS_OF_EVENTS if of_events else {})
+    chosen |= {"ci-gate": _OF_EVENTS, "nightly": _OF_NIGHTS}.get(kind, {})
+    meanings = _MEANINGS | {"ci-gate": _MEANINGS_OF_EVENTS, "nightly": _MEANINGS_OF_NIGHTS}.get(kind, {})
     names = [name for name in _MEANINGS if name in defaults or (data and name == "data-key")]
     parameters = []
     for name in names:

@@ -9,5 +9,5 @@ import pytest
 def namespace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from tests.infra.namespace import namespace
 
-    with namespace(tmp_path_factory.mktemp("infra"), components=("webhooks",)) as name:
+    with namespace(tmp_path_factory.mktemp("infra"), components=("webhooks", "nightly")) as name:
         yield name

@@ -52,7 +52,7 @@ def copy_for(namespace: str, target: Path, *, cpu: str = "600m", memory: str = "
     assert "endpoint: s3.amazonaws.com\n" in text
     text = text.replace("endpoint: s3.amazonaws.com\n", f"endpoint: {server}\n      insecure: true\n")
     repository.write_text(text.replace("bucket: foxrun\n", f"bucket: {os.environ.get('FOXRUN_S3_BUCKET')}\n"))
-    for kind in ("train", "regression-pair", "ci-gate"):
+    for kind in ("train", "regression-pair", "ci-gate", "seed-sweep", "nightly"):
         for data in (False, True):
             template = workflow_template(kind, data=data, gpus=0, cpu=cpu, memory=memory)
             file = target / "base" / "workflow-templates" / f"{template['metadata']['name']}.yaml"

@@ -20,9 +20,10 @@ def test_the_check_sees_a_file_that_is_not_current(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(render, "HERE", tmp_path / "infra")
-    for folder in ("base/workflow-templates", "overlays/gpu/workflow-templates", "components/webhooks"):
+    made = ("base/workflow-templates", "overlays/gpu/workflow-templates", "components/webhooks", "components/nightly")
+    for folder in made:
         (tmp_path / "infra" / folder).mkdir(parents=True)
-    assert (render.main([]), len(capsys.readouterr().out.splitlines())) == (0, 13)
+    assert (render.main([]), len(capsys.readouterr().out.splitlines())) == (0, 22)
     file = tmp_path / "infra" / "base" / "workflow-templates" / "train.yaml"
     file.write_text(file.read_text().replace("'42'", "'43'"))
     assert render.main(["--check"]) == 1
@@ -69,11 +70,12 @@ def test_a_gpu_is_asked_for_by_the_pods_that_train() -> None:
 
 
 def test_files_are_yaml_with_a_kind() -> None:
-    *templates, (path, bindings) = render.files()
+    *templates, (path, bindings), (night, cron) = render.files()
     for file, text in templates:
         template = yaml.safe_load(text)
         assert (template["kind"], template["metadata"]["name"]) == ("WorkflowTemplate", file.stem)
-    assert path.name == "bindings.yaml"
+    assert (path.name, night.name) == ("bindings.yaml", "cron.yaml")
+    assert yaml.safe_load(cron)["kind"] == "CronWorkflow"
     assert {binding["kind"] for binding in yaml.safe_load_all(bindings)} == {"WorkflowEventBinding"}
 
 
