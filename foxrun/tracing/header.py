@@ -49,8 +49,8 @@ def _knobs(torch: Any) -> dict[str, Any]:
 
 def _device(torch: Any) -> dict[str, Any]:
     """Without making a context: a program may still choose its device."""
-    cuda = torch.version.cuda
-    if cuda is None or not torch.cuda.is_initialized():
-        return {"cuda": cuda}
+    found = {"cuda": torch.version.cuda, "cpu_vectors": torch.backends.cpu.get_cpu_capability()}
+    if torch.version.cuda is None or not torch.cuda.is_initialized():
+        return found
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return {"cuda": cuda, "name": properties.name, "sm_count": properties.multi_processor_count}
+    return {**found, "name": properties.name, "sm_count": properties.multi_processor_count}

@@ -193,7 +193,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self.hash(tensor)
 
     def place(self) -> tuple[str, str, str]:
-        """Where, module and phase; in a backward pass those of the forward operation."""
+        """Where, module and phase; in a backward pass that torch made, those of the forward operation."""
         recorder = self.recorder
         node = torch._C._current_autograd_node()
         if node is None:
@@ -204,8 +204,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.forward_lines = dict(list(self.forward_lines.items())[200_000:])
             return line, module, phase
         known = self.forward_lines.get(node._sequence_nr())
-        line, module = known if known is not None else (where.text(where.innermost(sys._getframe())), "")
-        return line, module, "backward"
+        # A backward pass written in Python has a line of its own, which says more than its forward operation's.
+        written = known is None or isinstance(node, torch.autograd.function.BackwardCFunction)
+        own = where.text(where.innermost(sys._getframe())) if written else ""
+        line, module = known if known is not None else (own, "")
+        return own or line, module, "backward"
 
 
 class _Before(NamedTuple):

@@ -210,6 +210,7 @@ KINDS: tuple[Kind, ...] = (
         what="A non_blocking copy to the host, or one on another stream, is read before it arrived; or its source is "
         "written again before it left.",
         tests=(h.changed(STRONG, h.writer_copies_unblocked, "the writer is a copy that does not wait"),
+               h.copies_unblocked,
                h.changed(WEAK, h.on_cuda, "on a GPU, where copies may still be on their way"),
                h.changed(STRONG, h.handed_over, "it is written while it is read"),
                h.changed(STRONG, h.with_threads, "other threads or processes of the program run and may still write"),

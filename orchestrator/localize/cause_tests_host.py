@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED, SEED
+from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
+from orchestrator.localize.trace import Event
 
 REPLAY_WORDS = re.compile(r"replay|rollout_?buffer|experience|transition")
 
@@ -186,9 +188,19 @@ def resumes_in_one(facts: Facts) -> str | None:
 def writer_copies_unblocked(facts: Facts) -> bool:
     """The last seen writer is a copy that does not wait."""
     chain = facts.origin.chain if facts.origin is not None else []
-    return any(
-        e.short in ("copy_", "_to_copy", "to") and ("True" in e.shapes or "non_blocking" in e.shapes) for e in chain
-    )
+    return any(_does_not_wait(e) for e in chain)
+
+
+def _does_not_wait(e: Event) -> bool:
+    return e.short in ("copy_", "_to_copy", "to") and ("True" in e.shapes or "non_blocking" in e.shapes)
+
+
+@test(STRONG)
+def copies_unblocked(facts: Facts) -> str | None:
+    """is it a copy that does not wait?"""
+    if facts.origin is None or facts.how != OUTPUTS_DIFFER or not _does_not_wait(facts.origin.a):
+        return None
+    return f"{facts.origin.a.name} does not wait (non_blocking), and gave other values though its source agreed"
 
 
 def writer_shares(facts: Facts) -> bool:
@@ -274,11 +286,17 @@ def timed_before(facts: Facts) -> str | None:
 @test(DECISIVE)
 def other_machine(facts: Facts) -> str | None:
     """did the twins run on different hardware or versions?"""
-    for key in ("gpu_name", "cpu_model", "cpu", "torch", "cuda", "cudnn", "sm_count", "device_name"):
-        a, b = facts.header.get(key), facts.other_header.get(key)
+    one, other = ({**header, **_device(header)} for header in (facts.header, facts.other_header))
+    for key in ("name", "sm_count", "cpu", "cpu_vectors", "cuda", "cudnn", "torch"):
+        a, b = one.get(key), other.get(key)
         if a is not None and b is not None and a != b:
-            return f"{key} is {a} and {b}"
+            return f"{key} of the machine is {a} and {b}"
     return None
+
+
+def _device(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    device = header.get("device")
+    return device if isinstance(device, dict) else {}
 
 
 @test(STRONG)

@@ -96,7 +96,8 @@ class Facts:
     @property
     def cuda(self) -> bool:
         """Whether the program computes on a CUDA device."""
-        return "cuda" in str(self.header.get("device", "")) or (
+        device = self.header.get("device")  # has a name where a context was made
+        return (isinstance(device, dict) and bool(device.get("name"))) or (
             self.origin is not None and "cuda" in self.origin.a.shapes
         )
 

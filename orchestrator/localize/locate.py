@@ -193,7 +193,9 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         leads=main.leads if main is not None else (),
         header=shown.a.main.header,
         other_header=shown.b.main.header,
-        resumed=session.request.other is not None,
+        # The same command in another environment is another machine's run, and no resumed one.
+        resumed=session.request.other is not None
+        and shown.a.main.header.get("argv") != shown.b.main.header.get("argv"),
         parted_kind=kind.name,
         hostile_agreed=agreed,
         threads=main.aligned.threads if main is not None else 1,
