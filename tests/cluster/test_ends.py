@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.whole import EVAL_STEPS, STEPS, Whole
 from tests.report import chromium
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(2000)
 
 
 def test_faults_end_as_they_do_here_and_the_report_opens_in_place(

@@ -19,7 +19,7 @@ from botocore.config import Config
 from tests.cluster.whole import BOOK, EVAL_STEPS, SMALL, STEPS, Whole
 from tests.image import images
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 ROWS = STEPS + EVAL_STEPS + 1
 NETWORK = "/run/netns/foxrun-cluster"
 COMPARED = ("leaves.json", "bits.u64", "diag.jsonl", "eval_summary.json")
