@@ -85,13 +85,15 @@ def _nothing(_: Any) -> None:
 class Fault:
     """One thing that breaks.
 
-    ``prepare`` changes the manifest, ``mend`` puts back what ``inject`` broke, ``afterwards`` may go on from a verdict.
+    ``prepare`` changes the manifest, ``mend`` puts back what ``inject`` broke, ``afterwards`` may go on from a verdict,
+    ``tidy`` removes what ``prepare`` or ``token`` made beside the pair.
     """
 
     inject: Callable[[Pair], None] = _nothing
     prepare: Callable[[dict[str, Any]], None] = _nothing
     mend: Callable[[Pair], None] = _nothing
     afterwards: Callable[[Pair, dict[str, Any], int], Said] = lambda pair, verdict, code: (verdict, code)
+    tidy: Callable[[], None] = lambda: None
     token: Callable[[], str] = lambda: os.environ["ARGO_TOKEN"]
     verdict: str = "identical"
     says: str = ""
@@ -164,6 +166,12 @@ def own_credentials(manifest: dict[str, Any]) -> None:
     manifest["spec"]["artifactRepositoryRef"] = {"configMap": OWN, "key": "own"}
 
 
+def remove_own() -> None:
+    """What own_credentials and token_to_lose have made."""
+    kubectl("delete", "secret,configmap", OWN, "--ignore-not-found")
+    kubectl("delete", "secret", f"{OWN}-token", "--ignore-not-found")
+
+
 def refuse_credentials(_: Pair) -> None:
     """The bucket's key is another one from now on."""
     kubectl("patch", "secret", OWN, "-p", json.dumps({"stringData": {"secretKey": "refused"}}))
@@ -218,8 +226,8 @@ FAULTS: dict[str, Fault] = {
     "leg out of memory": Fault(prepare=out_of_memory, verdict="job_failed", says="OOMKilled", one_leg=True),
     "S3 down for 60 s": Fault(inject=s3_down, mend=lambda _: fault("s3-up")),
     "S3 credentials refused, retried": Fault(
-        prepare=own_credentials, inject=refuse_credentials, afterwards=retried, retries=1
+        prepare=own_credentials, inject=refuse_credentials, afterwards=retried, tidy=remove_own, retries=1
     ),
-    "token expired": Fault(inject=lose_token, token=token_to_lose, through_server=True, pause_s=4.0),
+    "token expired": Fault(inject=lose_token, token=token_to_lose, tidy=remove_own, through_server=True, pause_s=4.0),
     "watching foxrun killed": Fault(inject=kill_watcher),
 }

@@ -126,6 +126,7 @@ def run(fault: Fault) -> Came:
         finally:
             pair.stop_watching()
             remove(pair.name, home)
+            fault.tidy()
     counted = Counter(lines)
     # A leg that was run again prints anew. Of an attempt that was taken away nobody has all lines.
     last = max((node for node, _ in lines), default="")
