@@ -61,8 +61,10 @@ class Message:
 
 def message_of(verdict: Verdict, context: AlertContext) -> Message:
     """The message that a verdict makes."""
+    # In a mail's subject `=?` would begin an encoded word, which may hold anything.
+    title = title_of(verdict, context).replace("=?", "= ?")
     return Message(
-        title=title_of(verdict, context), body=body_of(verdict, context), fields=payload(verdict, context),
+        title=title, body=body_of(verdict, context), fields=payload(verdict, context),
         good=verdict.exit_code == 0,
     )  # fmt: skip
 
