@@ -25,7 +25,7 @@ from orchestrator.narrowing import Narrowed, narrow, steps_to
 from orchestrator.outcome import describe_part
 from orchestrator.printable import printable
 from orchestrator.settings import did_you_mean
-from orchestrator.twin_run import TWINS, GateRequest, Listener, TwinRun, run_twins
+from orchestrator.twin_run import TWINS, GateRequest, Listener, TwinRun, run_twins, trainer_arguments
 from orchestrator.twins import Twin
 
 _LOG_END_LINES, _LOG_END_BYTES = 50, 16_384
@@ -73,7 +73,9 @@ def run_gate(
         request = dataclasses.replace(request, mode=3)
     listener, directory = listener or Listener(), directory or Path.cwd()
     ran = run_twins(request, environ, listener, directory=directory)
-    verdict = _failed(request, ran, in_pod=environ.get("FOXRUN_LEG") == "gate") or comparison.compare(request.out / "twin1", request.out / "twin2")
+    verdict = _failed(request, ran, in_pod=environ.get("FOXRUN_LEG") == "gate") or comparison.compare(
+        request.out / "twin1", request.out / "twin2"
+    )
     if verdict.verdict == v.DRIFT:
         found = narrow(request, environ, listener, verdict, directory=directory) if explain else None
         verdict = _parted(request, environ, verdict, found)
@@ -150,6 +152,11 @@ def reproduction(request: GateRequest, environ: Mapping[str, str], first: Diverg
     return v.command(*words)
 
 
+def localisation(request: GateRequest) -> str:
+    """The command that finds where and why such twins part."""
+    return v.command("foxrun", "localize", "--", *request.trainer, *trainer_arguments(request, "{out}"))
+
+
 def _parted(request: GateRequest, environ: Mapping[str, str], compared: Verdict, found: Narrowed | None) -> Verdict:
     first = compared.first_divergence
     where = f"at step {first.step} in leaf {first.leaf}" if first else f"in the result: {compared.message}"
@@ -165,7 +172,8 @@ def _parted(request: GateRequest, environ: Mapping[str, str], compared: Verdict,
         verdict=v.GATE_FAILED,
         exit_code=v.EXIT_CODES[v.GATE_FAILED],
         message=f"the gate's twins parted {where}; {cause}",
-        next=f"{reproduction(request, environ, first)} makes it again; mend the cause, and check again",
+        next=f"{reproduction(request, environ, first)} makes it again; {localisation(request)} finds the operation, "
+        "the cause and a remedy; mend it, and check again",
         notes=[*compared.notes, *([found.note] if found else [])],
     )
 

@@ -40,8 +40,17 @@ def runnable(text: str, engine: Engine, workflow: Mapping[str, Any]) -> str:
             ours += [*asked, *(["-p", f"data={data}"] if data else [])]
         return command(*ours, *(words[end:] or _trainer(workflow)))
 
-    text = _COMMAND.sub(made, text)
+    text = by_name(_COMMAND.sub(made, text), str(workflow["metadata"]["name"]))
     return text if asked is None else text.replace(f" {SAME_PARAMETERS}", "")
+
+
+def by_name(text: str, name: str) -> str:
+    """The sentence with the workflow's name in the `foxrun localize` that names two runs: all else is known from it."""
+
+    def made(found: re.Match[str]) -> str:
+        return command("foxrun", "localize", name) if shlex.split(found[1])[:2] == ["foxrun", "localize"] else found[0]
+
+    return _COMMAND.sub(made, text) if name else text
 
 
 def input_of(engine: Engine, workflow: Mapping[str, Any]) -> Path | None:

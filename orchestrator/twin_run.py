@@ -141,9 +141,16 @@ def _start(name: str, request: GateRequest, environ: Mapping[str, str], scratch:
     )
 
 
-def trainer_arguments(request: GateRequest, out: Path) -> list[str]:
+def trainer_arguments(request: GateRequest, out: Path | str) -> list[str]:
     """What a trainer is called with: docs/run-contract.md. The gate evaluates nothing: acting is in the steps."""
-    arguments = ["--out", str(out.absolute()), "--seed", str(request.seed), "--mode", str(request.mode)]
+    arguments = [
+        "--out",
+        str(out.absolute() if isinstance(out, Path) else out),
+        "--seed",
+        str(request.seed),
+        "--mode",
+        str(request.mode),
+    ]
     arguments += ["--steps", str(request.steps), "--eval-steps", "0"]
     arguments += ["--parameters", json.dumps(dict(request.parameters), ensure_ascii=False, sort_keys=True)]
     return [*arguments, *(["--data", str(request.data.absolute())] if request.data else [])]

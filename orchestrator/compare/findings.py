@@ -271,7 +271,9 @@ def _what_next(sides: tuple[Side, Side], first: v.Divergence | None) -> str:
         value = getattr(runs[0], name)
         words += [f"--{name}", str(value)] if value is not None and value == getattr(runs[1], name) else []
     words += ["--steps", str(first.row + 2)] if first is not None and isinstance(first.step, int) else []
-    return f"{v.command(*words)} {v.SAME_PARAMETERS} tells whether the trainer parts from itself; {all_of_it}"
+    located = v.command("foxrun", "localize", sides[0].label, sides[1].label)
+    itself = f"{v.command(*words)} {v.SAME_PARAMETERS} tells whether the trainer parts from itself"
+    return f"{located} runs it again and finds the operation, the cause and a remedy; {itself}; {all_of_it}"
 
 
 def _pnl(outcome: list[v.OutcomeRow]) -> str:

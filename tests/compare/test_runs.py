@@ -104,6 +104,8 @@ def test_a_parted_leaf_with_a_checksum_is_named_by_it(tmp_path: Path) -> None:
         "differences in all: 5",
         "  eval_summary.json total_pnl_usd changed: 1000.0 | 750.0",
         "next:",
+        f"    foxrun localize {verdict.runs[0].label} {verdict.runs[1].label}",
+        "  runs it again and finds the operation, the cause and a remedy",
         f"    foxrun check --sha {'c' * 12} --seed 43 --mode 1 --steps 5",
         "  (with the same -p) tells whether the trainer parts from itself",
         f"    foxrun compare {verdict.runs[0].label} {verdict.runs[1].label} --report report.html",

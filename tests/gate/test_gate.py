@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -68,7 +70,12 @@ def test_whatever_must_not_matter_and_does_parts_the_twins(request_: GateRequest
     assert (verdict.first_divergence.step, verdict.first_divergence.leaf) == (2, "w")
     assert verdict.message.startswith("the gate's twins parted at step 2 in leaf w; likely cause: ")
     reproduction = f"foxrun check --seed 7 --mode 1 --steps 4 -p source={source} -- python {TRAINER}"
-    assert verdict.next == f"`{reproduction}` makes it again; mend the cause, and check again"
+    parameters = shlex.quote(json.dumps({"source": source}))
+    located = f"foxrun localize -- python {TRAINER} --out '{{out}}' --seed 7 --mode 1 --steps 4 --eval-steps 0"
+    assert verdict.next == (
+        f"`{reproduction}` makes it again; `{located} --parameters {parameters}` finds the operation, the cause and a "
+        "remedy; mend it, and check again"
+    )
 
 
 @pytest.mark.parametrize(
