@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.zoo.proof import ROOT, command_of, prove
-from tests.zoo.score import CODE, Mark, first_cause, mark, remedy_right, verified
+from tests.zoo.score import CODE, Mark, mark, verified
 from tests.zoo.specimen import Specimen
 
 FOUND, CLEAN = 3, 0
@@ -36,13 +37,16 @@ def run(specimen: Specimen, *, timeout_s: int, keep: Path | None = None) -> Mark
     return mark(specimen, result, seconds=seconds, cured_clean=cured, trouble=trouble)
 
 
-def localize(specimen: Specimen, folder: Path, timeout_s: int) -> tuple[dict[str, Any] | None, str]:
+def localize(
+    specimen: Specimen, folder: Path, timeout_s: int, options: Sequence[str] = ()
+) -> tuple[dict[str, Any] | None, str]:
     """(what ``-o json`` printed, "") or (None, why there is nothing)."""
     work = folder / "work"
     work.mkdir()
     file = work / specimen.path.name
     shutil.copyfile(specimen.path, file)
     command = [sys.executable, "-P", "-m", "orchestrator", "localize", "-o", "json", "--timeout", f"{timeout_s}s"]
+    command += options
     if specimen.pair:
         first, second = specimen.pair
         command += ["--other", " ".join(_filled(second, file)), "--", *_filled(first, file)]
@@ -70,6 +74,3 @@ def localize(specimen: Specimen, folder: Path, timeout_s: int) -> tuple[dict[str
 def _filled(command: tuple[str, ...] | list[str], file: Path) -> list[str]:
     """Placeholders: {file}, and python for this interpreter; {out} stays, it is localize's own."""
     return [sys.executable if part == "python" else part.replace("{file}", str(file)) for part in command]
-
-
-__all__ = ["first_cause", "remedy_right", "run"]

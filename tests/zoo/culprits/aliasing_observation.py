@@ -18,8 +18,8 @@ import torch
 torch.manual_seed(40)
 torch.set_num_threads(1)
 rng = np.random.default_rng(40)
-observation = np.zeros((256, 16), np.float32)
-stored = queue.Queue()
+observation = np.zeros((20000, 16), np.float32)
+stored = queue.Queue(maxsize=1)
 
 
 def environment():

@@ -6,7 +6,7 @@
 # step = 0
 # component = ["*", ""]
 # operation = ["*index_put*", "*put_*"]
-# remedy = "deterministic-algorithms"
+# remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # alone = true
 # ///
 import torch

@@ -13,9 +13,11 @@
 import torch
 
 torch.manual_seed(108)
-model = torch.nn.Sequential(torch.nn.Conv2d(16, 32, 3, stride=2), torch.nn.ReLU(), torch.nn.Conv2d(32, 8, 3)).cuda()
+layers = [torch.nn.Conv3d(8, 16, 3), torch.nn.ReLU(), torch.nn.ConvTranspose3d(16, 8, 3, stride=2, groups=4)]
+layers += [torch.nn.ReLU(), torch.nn.Conv3d(8, 8, 5, groups=8)]
+model = torch.nn.Sequential(*layers).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x = torch.randn(64, 16, 63, 63, device="cuda")
+x = torch.randn(16, 8, 20, 20, 20, device="cuda")
 for _ in range(5):
     loss = (model(x) - 0.1).pow(2).mean()  # culprit
     # cured: torch.backends.cudnn.deterministic = True; loss = (model(x) - 0.1).pow(2).mean()

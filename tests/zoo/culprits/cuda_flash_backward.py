@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 torch.manual_seed(103)
 project = torch.nn.Linear(256, 768).cuda().bfloat16()
-optimizer = torch.optim.SGD(project.parameters(), lr=0.01)
+optimizer = torch.optim.SGD(project.parameters(), lr=100.0)
 x = torch.randn(4, 2048, 256, device="cuda", dtype=torch.bfloat16)
 for _ in range(4):
     q, k, v = project(x).unflatten(2, (12, 64)).transpose(1, 2).chunk(3, 1)

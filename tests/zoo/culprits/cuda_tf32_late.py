@@ -20,7 +20,7 @@ torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def set_up():
-    time.sleep(0.1)
+    time.sleep(0.01)
     torch.backends.cuda.matmul.allow_tf32 = True  # culprit
     # cured: torch.backends.cuda.matmul.allow_tf32 = False
 
@@ -28,8 +28,9 @@ def set_up():
 x = torch.randn(512, 256, device="cuda")
 model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1)).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-threading.Thread(target=set_up, daemon=True).start()
-for _ in range(200):
+for step in range(400):
+    if step == 20:
+        threading.Thread(target=set_up, daemon=True).start()
     loss = (model(x).squeeze(1) - x.sum(1)).pow(2).mean()  # culprit
     optimizer.zero_grad()
     loss.backward()  # culprit

@@ -47,7 +47,7 @@ torch.manual_seed(106)
 decay = torch.nn.Parameter(torch.tensor([0.5], device="cuda"))
 model = torch.nn.Linear(12, 12).cuda()
 optimizer = torch.optim.SGD([decay, *model.parameters()], lr=0.05)
-x = torch.randn(8192, 12, device="cuda")
+x = torch.randn(60000, 12, device="cuda")
 for _ in range(4):
     loss = (DecayScan.apply(model(x), decay) - x.cumsum(1)).pow(2).mean()  # culprit
     optimizer.zero_grad()

@@ -10,15 +10,15 @@
 # operation = []
 # remedy = "code"
 # ///
+import time
+
 import torch
 
 torch.manual_seed(110)
 model = torch.nn.Linear(64, 1).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-warm = [torch.rand(4096, 64, device="cuda") for _ in range(torch.seed() % 7 + 1)]
-# cured: warm = []
-del warm
-torch.manual_seed(111)
+seconds = [torch.full((4096, 64), time.perf_counter() % 1, device="cuda") for _ in range(3)]
+del seconds
 for step in range(5):
     batch = torch.empty(4096, 64, device="cuda")  # culprit
     # cured: batch = torch.zeros(4096, 64, device="cuda")

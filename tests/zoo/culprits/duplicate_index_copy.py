@@ -6,7 +6,7 @@
 # step = 0
 # component = ["*", ""]
 # operation = ["*index_copy*"]
-# remedy = ["deterministic-algorithms", "code"]
+# remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms", "code"]
 # alone = true
 # ///
 import torch
