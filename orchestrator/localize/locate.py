@@ -8,11 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from orchestrator.localize import source
+from orchestrator.localize import raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import Origin
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, look
+from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, try_remedies
 from orchestrator.localize.replay import computes, replay
@@ -34,6 +34,7 @@ KINDS = {
     "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",
     "load": "run beside other load",
 }
+MEMORY = ("allocator", "memory")
 _NEVER = "faults that part a pair more rarely than these pairs would show"
 
 
@@ -50,7 +51,7 @@ def localize(session: Session) -> Localization:
     """
     parted = _until_parted(session)
     if parted is None:
-        return _clean(session)
+        return dataclasses.replace(_clean(session), dumps=session.dumps)
     kind, steps, pair = parted
     found = _operations(session, kind, steps, pair)
     main = _chosen(found)
@@ -68,6 +69,7 @@ def localize(session: Session) -> Localization:
         causes=causes,
         remedies=source.with_lines(tried.remedies, result.operation),
         replay=facts.replay,
+        dumps=session.dumps,
         further=[*result.further, *tried.further],
     )
     session.drop(pair)
@@ -82,13 +84,25 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
     window = dataclasses.replace(
         FIRST_LOOK, stop_after=session.options.stop_after, dump_steps=session.options.dump_steps
     )
+    gentle: Kind | None = None
     for number, name in enumerate(order, start=1):
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
-        kind = kind_named(name)
+        kind = gentle if gentle is not None else kind_named(name)
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
+        if gentle is None and crashed(pair):
+            session.notes.append(
+                f"twins whose memory lies elsewhere and holds other bytes crash ({pair.codes[0]}, {pair.codes[1]}): "
+                "native code damages memory; they ran on without these two differences"
+            )
+            session.drop(pair)
+            gentle = dataclasses.replace(kind, hostilities=tuple(h for h in kind.hostilities if h not in MEMORY))
+            pair = session.run(gentle, window, "the same twins, with memory as it comes")
+            kind = gentle
         steps = session.compared(pair)
+        if session.options.dump_steps is not None:
+            session.dumps = raw.compare_dumps(pair)
         if steps.leaf:
             session.listener.stage(f"parted at {_at(steps)} in {steps.leaf}")
             return kind, steps, pair
@@ -96,6 +110,11 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         _see(session, pair, steps)
         session.drop(pair)
     return None
+
+
+def crashed(pair: Pair) -> bool:
+    """Whether a twin died of a signal that damaged memory causes (SIGSEGV, SIGABRT, SIGBUS), before a row was made."""
+    return any(code in (139, 134, 135) for code in pair.codes) and not any(True for _ in pair.a.main.rows())
 
 
 def _short(steps: StepsFound) -> str:
@@ -119,6 +138,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> 
     found: list[Found] = []
     wanted = min(session.options.trials, 3)
     first = at_once(pair, steps)
+    early = first_look(pair, steps) if first is None else None
     if first is not None:
         found.append(first)
     _tell(session, kind, steps, first)
@@ -135,6 +155,8 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> 
         if one is None:
             session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
             continue
+        if early is not None and _name(one) == _name(early):
+            one = early  # the same was there before it showed in a leaf
         found.append(one)
         _tell(session, kind, one.steps, one)
     return found
@@ -220,6 +242,12 @@ def _result(
     seen = main.steps if main is not None else steps
     operation = operation_of(main) if main is not None else None
     step = seen.step if seen.step is not None else operation.step if operation is not None else None
+    if main is not None and main.early and operation is not None and operation.step is not None and step is not None:
+        text = (
+            f"the operation differs at step {operation.step}; the first leaf to show it is {seen.leaf}, at step {step}"
+        )
+        session.notes.append(text)
+        step = operation.step
     others = {_name(item): item for item in found if item is not main and item.origin is not None}
     if main is not None:
         others.pop(_name(main), None)

@@ -28,6 +28,7 @@ class Found:
     leads: tuple[Lead, ...]
     first_step: int
     children: int
+    early: bool = False  # of the first look, before any leaf showed it
 
 
 def at_once(pair: Pair, steps: StepsFound) -> Found | None:
@@ -36,6 +37,12 @@ def at_once(pair: Pair, steps: StepsFound) -> Found | None:
         return None
     found = _concluded(pair, steps, 0)
     return found if found.origin is not None or steps.step is None else None
+
+
+def first_look(pair: Pair, steps: StepsFound) -> Found | None:
+    """An origin in the very first steps of a pair whose leaves part later, which a later trial may confirm."""
+    found = _concluded(pair, steps, 0)
+    return dataclasses.replace(found, early=True) if found.origin is not None else None
 
 
 def look(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from orchestrator.causes import HOSTILE_TWIN_ALONE
 from orchestrator.errors import DeadlinePassed, JobFailed
@@ -52,6 +53,7 @@ class Session:
     not_looked_at: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     pairs: int = 0
+    dumps: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def left(self) -> float:

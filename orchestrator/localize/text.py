@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from orchestrator.localize import raw
 from orchestrator.localize.result import (
     HIDDEN,
     NOT_ENOUGH,
@@ -36,6 +37,7 @@ def lines(result: Localization) -> list[str]:
         out += ["", *_causes(result), "", *_remedies(result)]
     if len(result.trials) > 1:
         out += ["", "trials"] + [f"  {trial_text(trial)}" for trial in result.trials]
+    out += ["", "raw dumps"] + [f"  {line}" for line in raw.lines(result.dumps)] if result.dumps else []
     out += ["", "not looked at"] + [f"  - {text}" for text in result.not_looked_at] if result.not_looked_at else []
     out += [f"note: {text}" for text in result.notes]
     out += ["", f"next: {result.next}"]

@@ -65,8 +65,8 @@ class Event:
 
     @property
     def brings_data(self) -> bool:
-        """Whether it hands what Python holds to torch: torch.tensor(list), from_numpy."""
-        return self.kind == "host" and self.name.startswith("aten.")
+        """Whether it hands what Python holds to torch: torch.tensor(list), from_numpy, torch.load."""
+        return self.name.startswith("aten.") and (self.kind == "host" or ".source_Storage" in self.name)
 
     @property
     def unset(self) -> bool:
