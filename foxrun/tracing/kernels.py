@@ -16,7 +16,8 @@ from torch import Tensor
 
 from foxrun.tracing import imports, where
 from foxrun.tracing.modules import tensors
-from foxrun.tracing.operations import Operations, describe, shape_of
+from foxrun.tracing.operations import Operations
+from foxrun.tracing.shapes import describe, shape_of
 
 
 def watch(operations: Operations) -> None:

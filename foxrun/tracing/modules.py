@@ -94,7 +94,7 @@ class Hooks:
         nn.modules.module.register_module_forward_hook(self._after, always_call=True)
 
     def _before(self, module: nn.Module, args: Any) -> None:
-        if torch.compiler.is_compiling() or self.recorder.busy or self.recorder.ended:
+        if _graph_is_made() or self.recorder.busy or self.recorder.ended:
             return
         stack = self._local.__dict__.setdefault("stack", [])
         try:
@@ -114,7 +114,7 @@ class Hooks:
                 stack.append("")
 
     def _after(self, module: nn.Module, args: Any, output: Any) -> None:
-        if torch.compiler.is_compiling() or self.recorder.busy or self.recorder.ended:
+        if _graph_is_made() or self.recorder.busy or self.recorder.ended:
             return
         stack = self._local.__dict__.setdefault("stack", [])
         try:
@@ -127,6 +127,11 @@ class Hooks:
         finally:
             if stack:
                 stack.pop()
+
+
+def _graph_is_made() -> bool:
+    """Whether torch.compile or torch.jit.trace looks on: what we did now would become part of the graph."""
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
 def tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:

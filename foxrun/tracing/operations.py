@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from foxrun.tracing import dumps, generators, where
 from foxrun.tracing.hashing import Hasher
 from foxrun.tracing.recorder import Fingerprint, Recorder
+from foxrun.tracing.shapes import describe, shape_of
 from foxrun.tracing.storages import Storages
 
 TORCH_NAMESPACES = {"aten", "prim", "prims", "c10d", "c10d_functional", "_c10d_functional", "quantized", "inductor"}
@@ -42,6 +43,7 @@ class Schema(NamedTuple):
     overwrites: bool  # writes its arguments without reading them
 
 
+_ITEM = torch.ops.aten._local_scalar_dense.default
 _schemas: dict[Any, Schema] = {}
 
 
@@ -83,6 +85,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         recorder = self.recorder
+        if func is _ITEM and not isinstance(args[0], Tensor):
+            return args[0]  # TorchScript's numbers arrive unwrapped, and the operation itself would refuse them
         if recorder.busy or recorder.ended:
             return func(*args, **kwargs)
         schema = schema_of(func)
@@ -255,35 +259,9 @@ def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device:
     return torch.device("cpu")
 
 
-_DTYPES = {
-    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "b1",
-    torch.complex64: "c64", torch.complex128: "c128",
-}  # fmt: skip
-
-
-def shape_of(tensor: Tensor) -> str:
-    """``f32[8,4]``."""
-    dtype = _DTYPES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
-    return f"{dtype}[{','.join(map(str, tensor.shape))}]"
-
-
 def _shapes(schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any], results: Sequence[Tensor]) -> str:
     given = [describe(value) for value in args] + [f"{name}={describe(value)}" for name, value in kwargs.items()]
     return f"{','.join(given)}->{','.join(map(shape_of, results))}"
-
-
-def describe(value: Any) -> str:
-    """An argument without addresses or values of tensors."""
-    if isinstance(value, Tensor):
-        return shape_of(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{','.join(map(describe, value))}]"
-    if value is None or isinstance(value, (bool, int, float, str, complex)):
-        return repr(value)[:60]
-    if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
-        return str(value).removeprefix("torch.")
-    return type(value).__name__
 
 
 def every_thread(mode_of: Callable[[], TorchDispatchMode | None]) -> None:

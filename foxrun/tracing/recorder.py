@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Fingerprint = int | str  # a slot of the hasher, or the digits themselves; "" where none was taken
 KEEP = 256  # events that may wait for their fingerprints
-CALM = 1000  # tracer failures of one kind are told once; this many end the recording
+KEEP_IN_CHILD = 8  # a worker may be ended at any moment by the process that started it
 
 
 class Recorder:
@@ -37,7 +37,8 @@ class Recorder:
         self.ended = False
         self._events: list[dict[str, Any]] = []
         self._values: dict[int, int] = {}  # fingerprints that were read before their events were complete
-        self._threads: dict[int, int] = {}
+        self._threads = 0
+        self._keep = KEEP if folder.process == "0" else KEEP_IN_CHILD
         self._troubles: dict[str, int] = {}
 
     # What an event is made of -----------------------------------------------------------------------------------
@@ -75,7 +76,7 @@ class Recorder:
                     "value": value,
                 }
             )
-            if len(self._events) >= KEEP:
+            if len(self._events) >= self._keep or (self._keep < KEEP and kind in ("seed", "host")):
                 self.flush()
             return i
 
@@ -87,11 +88,11 @@ class Recorder:
             return i
 
     def _thread(self) -> int:
-        ident = threading.get_ident()
-        number = self._threads.get(ident)
-        if number is None:
-            number = self._threads[ident] = len(self._threads)
-        return number
+        # By thread and not by its ident, which a later thread may get again.
+        if self.local.number < 0:
+            self.local.number = self._threads
+            self._threads += 1
+        return self.local.number
 
     def flush(self) -> None:
         """Read the fingerprints that wait, and write their events."""
@@ -148,6 +149,7 @@ class Recorder:
 
 class _Local(threading.local):
     depth = 0
+    number = -1
 
 
 class _Quiet:

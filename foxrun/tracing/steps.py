@@ -37,7 +37,6 @@ class Steps:
         self._pending: tuple[Row, int] | None = None  # a step that ended, unless another optimizer steps at once
         self._calls: dict[str, int] = {}
         self._losses = 0
-        self._carried_taken = False
         self._idle = False  # a child that has not computed anything leaves no row
         self.on_change: Callable[[], None] = lambda: None
         self._states_taken = False
@@ -51,7 +50,7 @@ class Steps:
 
     def _begin(self) -> Row:
         row = Row(self.recorder, self._hasher)
-        self._calls, self._losses, self._carried_taken = {}, 0, False
+        self._calls, self._losses = {}, 0
         self._states(row)
         return row
 
@@ -89,16 +88,12 @@ class Steps:
         self._idle = False
         if not self._states_taken:
             self._states(row)
-        if not self._carried_taken:
-            self._carried_taken = True
-            for name, read in self.carried.items():
-                for number, tensor in enumerate(tensors(read())):
-                    row.take(name if number == 0 else f"{name}.{number}", name, "state", tensor)
+        self._take_carried()
         for prefix, model in self.names.models():
             for name, tensor in model.named_parameters():
                 self._weight(row, "weight", prefix, name, tensor)
-            for name, tensor in model.named_buffers():
-                self._weight(row, "buffer", prefix, name, tensor)
+            for name, buffer in model.named_buffers():
+                self._weight(row, "buffer", prefix, name, buffer)
         known = self.names.parameters()
         for number, optimizer in enumerate(self._living()):
             for name, parameter in _named(optimizer, known, number):
@@ -108,6 +103,14 @@ class Steps:
                     leaf = f"moment.{name}.{key}"
                     if isinstance(value, Tensor) and leaf not in row:
                         row.take(leaf, name.rpartition(".")[0] or name, "moment", value)
+
+    def _take_carried(self) -> None:
+        """State that crosses steps, once a step: when it is named, at a mark, else at the first forward."""
+        for name, read in self.carried.items():
+            for number, tensor in enumerate(tensors(read())):
+                leaf = name if number == 0 else f"{name}.{number}"
+                if leaf not in self._row:
+                    self._row.take(leaf, name, "state", tensor)
 
     @staticmethod
     def _weight(row: Row, kind: str, prefix: str, name: str, tensor: Tensor) -> None:
@@ -176,6 +179,7 @@ class Steps:
                 self.carried[name] = weakref.ref(value)
             else:
                 self.carried[name] = value if callable(value) else _constant(value)
+        self._take_carried()
 
     def mark(self, n: int | None) -> None:
         """foxrun.step: step ``n`` is complete; from now on these marks alone end steps."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -29,7 +30,7 @@ class TorchSite:
         self._loading()
         seeds.watch_torch(torch)
         if recorder.plan.operations:
-            self._operations()
+            self._operations(torch)
 
     def _optimizers(self) -> None:
         from torch.optim import optimizer
@@ -48,8 +49,6 @@ class TorchSite:
         optimizer.register_optimizer_step_post_hook(after)
 
     def _backward(self, torch: ModuleType) -> None:
-        import functools
-
         for module, name in ((torch.autograd, "backward"), (torch.autograd, "grad")):
             original = getattr(module, name)
 
@@ -90,17 +89,32 @@ class TorchSite:
 
         imports.when_imported("torch.utils.data.dataloader", loader)
 
+    def _graphs(self, torch: ModuleType) -> None:
+        """torch.jit.trace does not stand a dispatch mode: it hands scalars on where tensors are meant."""
+
+        def around(original: Any) -> Any:
+            @functools.wraps(original)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                with torch._C._DisableTorchDispatch():
+                    return original(*args, **kwargs)
+
+            return call
+
+        for module, name in ((torch.jit, "trace"), (torch.jit, "trace_module"), (torch.jit._trace, "trace_module")):
+            setattr(module, name, around(getattr(module, name)))
+
     def _bracket(self, kind: str, name: str, value: str, module: str = "") -> None:
         if self.operations is not None and self._inside and not self.recorder.ended:
             from foxrun.tracing import where
 
             self._safely(lambda: self.recorder.event(kind, name, where=where.caller(2), module=module, value=value))
 
-    def _operations(self) -> None:
+    def _operations(self, torch: ModuleType) -> None:
         from foxrun.tracing import kernels, operations
 
         self.operations = operations.Operations(self.recorder)
         kernels.watch(self.operations)
+        self._graphs(torch)
         self.hooks.entered.append(self._module_entered)
         self.hooks.left.append(self._module_left)
         operations.every_thread(lambda: self.operations if self._inside else None)
