@@ -44,7 +44,8 @@ def title_of(verdict: Verdict, context: AlertContext) -> str:
     """One short line: the verdict, the step, and the workflow."""
     word = verdict.verdict.replace("_", " ")
     if context.event == "mended":
-        return one_line(f"foxrun: mended: {context.kind or 'a run'} on {context.branch} is {word}", TITLE_LENGTH)
+        now = f"{'has' if verdict.verdict == 'succeeded' else 'is'} {word}"
+        return one_line(f"foxrun: mended: {context.kind or 'a run'} on {context.branch} {now}", TITLE_LENGTH)
     first = verdict.first_divergence
     where = f" at step {first.step}" if first else ""
     return one_line(f"foxrun: {word}{where}" + (f" in {context.workflow}" if context.workflow else ""), TITLE_LENGTH)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hera.workflows import models as m
 
-from workflows import metrics, pods, templates
+from workflows import metrics, pods, telling, templates
 from workflows.names import label_value, name_prefix, workflow_name
 from workflows.parameters import WORKTREE, RunParameters
 
@@ -49,7 +49,7 @@ def assemble(
             service_account_name=p.service_account,
             automount_service_account_token=None if p.executor_account is None else False,
             executor=pods.executor(p),
-            templates=[main, *containers, templates.alert(p, kind)],
+            templates=[main, *containers, telling.alert(p, kind)],
             tolerations=pods.tolerations(p),
             ttl_strategy=m.TTLStrategy(seconds_after_completion=p.ttl_s),
             volumes=pods.volumes(),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hera.workflows import models as m
 
-from workflows import assembly, templates
+from workflows import assembly, telling, templates
 from workflows.names import label_value
 from workflows.parameters import InvalidParameter, RunParameters
 from workflows.regression_pair import compare_task
@@ -39,7 +39,7 @@ def ci_gate(p: RunParameters) -> m.Workflow:
             assembly.leg_task(p, name="leg-b", leg="b"),
             _compare_task(),
         ],
-        containers=[templates.leg(p), templates.compare(p), templates.pending(p, "ci-gate")],
+        containers=[templates.leg(p), templates.compare(p), telling.pending(p, "ci-gate")],
     )
 
 

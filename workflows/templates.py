@@ -1,4 +1,4 @@
-"""The four templates every workflow is made of: gate, leg, compare, alert.
+"""The templates that every workflow is made of: gate, leg, compare (telling.py has what tells others of it).
 
 Hera's generated models are used, not its builder classes: those read Hera's global_config and register in whatever
 `with` block surrounds the caller, and would make equal parameters give different Workflows.
@@ -20,14 +20,6 @@ SEED = "{{workflow.parameters.seed}}"
 # What the gate's pod has beyond the twins' own timeout, so that a hang is reported by the gate itself, with both
 # twins' steps: starting, comparing, and after a drift the search for its cause (at most 180 s).
 GATE_MARGIN_S = 300
-# What the alert pod takes from the Secret, by key. All may be absent.
-ALERT_KEYS = {
-    "FOXRUN_ALERTS": "urls",
-    "FOXRUN_ALERT_RULES": "rules",
-    "FOXRUN_HOST_API": "host-api",
-    "FOXRUN_HOST_TOKEN": "host-token",
-    "FOXRUN_WORKFLOW_URL": "workflow-url",
-}
 OUTCOME = ("verdict", "step", "leaf", "pnl-difference")
 
 
@@ -125,7 +117,7 @@ def compare(p: RunParameters) -> m.Template:
         ),
         container=pods.container(
             p,
-            image=_tools_image(p),
+            image=tools_image(p),
             command=["foxrun"],
             args=[*args, *_verdict_args()],
             resources=pods.resources(p, processes=1, gpus=0),
@@ -133,60 +125,6 @@ def compare(p: RunParameters) -> m.Template:
         outputs=m.Outputs(parameters=_outcome_parameters(), artifacts=_verdict_outputs()),
         timeout=f"{p.compare_timeout_s}s",
         retry_strategy=pods.retries(p),
-    )
-
-
-def alert(p: RunParameters, kind: str) -> m.Template:
-    """The exit handler: a DAG's outputs are not reliably there in onExit, so it reads the verdict by its fixed key."""
-    return m.Template(
-        name="exit-handler",
-        inputs=m.Inputs(
-            artifacts=[
-                m.Artifact(
-                    name="verdict",
-                    path=f"{IN}/verdict.json",
-                    optional=True,
-                    archive=as_is(),
-                    s3=m.S3Artifact(key=VERDICT_KEY),
-                )
-            ]
-        ),
-        container=pods.container(
-            p,
-            image=_tools_image(p),
-            command=["foxrun"],
-            args=[
-                "alert",
-                *("--verdict", "{{inputs.artifacts.verdict.path}}"),
-                *("--workflow", "{{workflow.name}}"),
-                *("--status", "{{workflow.status}}"),
-                *("--failures", "{{workflow.failures}}"),
-                *("--kind", kind if p.against is None else f"{kind}-against"),
-                *("--sha", "{{workflow.parameters.sha}}"),
-                *("--started", "{{workflow.creationTimestamp.RFC3339}}"),
-                *(("--origin", escape_dollars(p.origin)) if p.origin else ()),
-                *("--uid", "{{workflow.uid}}"),
-                *("--history", "{{outputs.artifacts.history.path}}"),
-            ],
-            env=_alert_env(p),
-            resources=pods.small_resources(),
-        ),
-        outputs=m.Outputs(
-            artifacts=[
-                m.Artifact(
-                    name="history",
-                    path=f"{OUT}/history.json",
-                    optional=True,
-                    archive=as_is(),
-                    s3=m.S3Artifact(key="history/{{workflow.uid}}.json"),
-                )
-            ]
-        ),
-        timeout=f"{p.alert_timeout_s}s",
-        retry_strategy=pods.retries(p),
-        service_account_name=p.alerts_account,
-        # The one pod of ours that talks to the API server: it keeps the state of alerts there.
-        automount_service_account_token=True if p.alerts_account and p.executor_account else None,
     )
 
 
@@ -265,41 +203,9 @@ def as_is() -> m.ArchiveStrategy:
     return m.ArchiveStrategy(none=m.NoneStrategy())
 
 
-def _tools_image(p: RunParameters) -> str:
+def tools_image(p: RunParameters) -> str:
+    """What runs foxrun itself."""
     return p.tools or "{{workflow.parameters.image}}"
-
-
-def pending(p: RunParameters, kind: str) -> m.Template:
-    """Tells the commit's host that it is being checked. Says so and ends well where there is no token or no host."""
-    return m.Template(
-        name="pending",
-        container=pods.container(
-            p,
-            image=_tools_image(p),
-            command=["foxrun"],
-            args=[
-                *("status", "--pending", "{{workflow.name}}", "--kind", kind, "--sha", "{{workflow.parameters.sha}}"),
-                *(("--repository", escape_dollars(p.origin)) if p.origin else ()),
-            ],
-            env=[variable for variable in _alert_env(p) if variable.name != "FOXRUN_ALERTS"],
-            resources=pods.small_resources(),
-        ),
-        timeout=f"{p.alert_timeout_s}s",
-        retry_strategy=pods.retries(p),
-    )
-
-
-def _alert_env(p: RunParameters) -> list[m.EnvVar]:
-    """Channels and tokens from the Secret; rules and addresses from it too, where the submitter has none of his own."""
-    given = dict(p.alert_variables)
-    env = [m.EnvVar(name="FOXRUN_BRANCH", value=escape_dollars(p.branch))]
-    for name, key in ALERT_KEYS.items():
-        if name in given:
-            env.append(m.EnvVar(name=name, value=escape_dollars(given.pop(name))))
-            continue
-        secret = m.SecretKeySelector(name=p.alerts_secret, key=key, optional=True)
-        env.append(m.EnvVar(name=name, value_from=m.EnvVarSource(secret_key_ref=secret)))
-    return env + [m.EnvVar(name=name, value=escape_dollars(text)) for name, text in given.items()]
 
 
 def _code_env(p: RunParameters, *, leg: str, sha: str, tree: str) -> list[m.EnvVar]:
