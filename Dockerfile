@@ -61,6 +61,8 @@ FROM libraries
 # A name for the user: programs that look theirs up get an answer.
 RUN echo 'foxrun:x:65532:65532:foxrun:/tmp:/usr/sbin/nologin' >> /etc/passwd && echo 'foxrun:x:65532:' >> /etc/group
 COPY --from=program /program /opt/foxrun
+# What a training of this commit is held against, where its hardware and configuration have one.
+COPY goldens /opt/foxrun/goldens
 # HOME: /tmp is the one place where every template can write. Output unbuffered: logs are read while a run goes on.
 ENV PATH=/opt/foxrun/bin:$PATH HOME=/tmp USER=foxrun LOGNAME=foxrun PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 # Nothing can be written here, so nothing that a run writes can be imported in place of a library.

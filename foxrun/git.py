@@ -146,6 +146,12 @@ def commits_between(repo: Path | str, good: str, bad: str) -> list[str]:
     return commits.split() if ancestor.returncode == 0 else []
 
 
+def files_below(repo: Path | str, sha: str, folder: str) -> list[str]:
+    """The paths that a commit holds below a folder of it."""
+    listing = _git(repo, ["ls-tree", "-r", "-z", "--name-only", "--full-tree", resolve(repo, sha), "--", f"{folder}/"])
+    return [path for path in listing.split("\0") if path]
+
+
 def subject(repo: Path | str, sha: str) -> str:
     """The first line of a commit's message."""
     return _git(repo, ["show", "--no-patch", "--format=%s", "--end-of-options", resolve(repo, sha)]).strip()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERDICT_LABEL = "foxrun.dev/verdict"
 # The parts that write a verdict.json, the one that says more first.
-JUDGES = ("tie-break", "seeds", "compare", "gate")
+JUDGES = ("tie-break", "seeds", "compare", "golden", "gate")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,8 @@ def outcome(workflow: Mapping[str, Any], verdicts: Mapping[str, Any] | None = No
         fields["parts"] = [p for p in parts if not _explained(p, written)] or chosen.parts or parts
     if chosen.exit_code == 0 and _kind(workflow) == "train" and chosen.subject == "gate":
         fields["message"] = f"the training succeeded, and the gate's twins agree: {chosen.message}"
+    if chosen.exit_code == 0 and "golden" in written:
+        fields["notes"].append(f"golden: {written['golden'].message}")
     return dataclasses.replace(chosen, **fields)
 
 
@@ -155,7 +157,7 @@ def _role(name: str) -> str:
 
 def _judges(name: str) -> bool:
     """Whether a part of this name says verdicts by its exit code, and is no trainer."""
-    return _role(name) in ("gate", "compare", "seeds") or _role(name).startswith("compare-")
+    return _role(name) in ("gate", "compare", "seeds", "golden") or _role(name).startswith("compare-")
 
 
 def _explained(part: Part, written: Mapping[str, Verdict]) -> bool:

@@ -137,6 +137,7 @@ def parameters_of(
             verify=request.verify,
             tie_break=request.tie_break,
             gate_timeout_s=_seconds(settings.gate_timeout),
+            goldens=_goldens(request, settings, code["sha"], directory),
             seeds=request.seeds,
             parallel=request.parallel,
             leg_timeout_s=_seconds(request.timeout_s or settings.timeout),
@@ -276,6 +277,20 @@ def _input(data: Path | None, engine: Engine, *, store: bool) -> dict[str, Any]:
     from foxrun.files import sha256_file
 
     return {"data_key": f"inputs/{sha256_file(data)}/{data.name}", "data_name": data.name}
+
+
+def _goldens(request: Request, settings: Settings, sha: str, directory: Path) -> str | None:
+    """The folder of goldens, where what runs is a training and has some."""
+    from foxrun import git
+    from orchestrator.goldens.golden import ENDING
+
+    folder = settings.goldens.strip("/")
+    if request.kind != "train" or Path(settings.goldens).is_absolute() or not folder:
+        return None
+    top = _top(directory)
+    if request.worktree:
+        return folder if any((top / folder).rglob(f"*{ENDING}")) else None
+    return folder if any(path.endswith(ENDING) for path in git.files_below(top, sha, folder)) else None
 
 
 def _origin(request: Request, settings: Settings, directory: Path) -> str:

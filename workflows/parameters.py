@@ -54,6 +54,7 @@ class RunParameters:
     rtol: float | None = None  # relative tolerance for checksums
     verify: bool = False  # compare also checks every file against its manifest
     tie_break: bool = False  # on drift a third leg names the odd one out
+    goldens: str | None = None  # folder of the commit that holds goldens, which a training is held against
     seeds: tuple[int, ...] = ()  # of a sweep
     parallel: int = 2  # pods of a sweep that run at a time
     # Where it runs

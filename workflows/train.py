@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hera.workflows import models as m
 
-from workflows import assembly, templates
+from workflows import assembly, golden_check, templates
 from workflows.names import label_value
 from workflows.parameters import InvalidParameter, RunParameters
 
 
 def train(p: RunParameters) -> m.Workflow:
-    """gate -> train; without ``p.gate`` the training run alone.
+    """gate -> train -> golden, the check against the commit's goldens; each end only where ``p`` asks for it.
 
     Raises InvalidParameter when ``p`` holds what only a pair has.
     """
@@ -23,6 +23,9 @@ def train(p: RunParameters) -> m.Workflow:
     if p.gate:
         tasks.insert(0, assembly.gate_task(p))
         containers.insert(0, templates.gate(p))
+    if p.goldens is not None:
+        tasks.append(golden_check.task())
+        containers.append(golden_check.template(p, p.goldens))
     return assembly.assemble(
         p,
         kind="train",

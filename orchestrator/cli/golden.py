@@ -61,20 +61,22 @@ def record(reason: str, fmt: str | None, **flags: Any) -> None:
 @click.option("--if-recorded", is_flag=True, help="No golden for this configuration is no failure.")
 @click.option("--timeout", type=Duration(), help="Twins that take longer hang: exit 6.  [setting gate_timeout, 30m]")
 @click.option("--verdict", "verdict_file", type=click.Path(path_type=Path), help="Write verdict.json here.")
+@click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write the HTML report here.")
+@click.option("--write", "writes", multiple=True, metavar="NAME=PATH", help="Write verdict, step, leaf, ... to a file.")
 @options.output("json", help="Print the verdict so.")
 @click.argument("trainer", nargs=-1, type=click.UNPROCESSED)
 def check(
-    run_directory: Path | None, if_recorded: bool, verdict_file: Path | None, fmt: str | None, **flags: Any
-) -> None:
+    run_directory: Path | None, if_recorded: bool, verdict_file: Path | None, report_file: Path | None,
+    writes: tuple[str, ...], fmt: str | None, **flags: Any,
+) -> None:  # fmt: skip
     """Compare the bits that this machine gives now, or those of a run, with the golden.
 
     A run may be longer than the golden: its first steps are compared. Exit codes: 0 the golden's bits, 3 others,
     4 the twins parted, 7 no golden for this configuration.
     """
     from foxrun.reader import open_run
-    from orchestrator.cli.output import print_verdict
+    from orchestrator.cli.output import print_verdict, write_results
     from orchestrator.compare import verdict as v
-    from orchestrator.comparison import write_verdict
     from orchestrator.goldens import checking
 
     if run_directory is not None:
@@ -86,9 +88,8 @@ def check(
     if if_recorded and verdict.verdict == v.INCOMPARABLE and verdict.subject == checking.SUBJECT:
         click.echo(f"no golden is recorded for this configuration: {verdict.message}", err=True)
         return
-    if verdict_file is not None:
-        write_verdict(verdict, verdict_file)
-    print_verdict(verdict, fmt=fmt)
+    write_results(verdict, verdict_file=verdict_file, report_file=report_file, writes=writes)
+    print_verdict(verdict, fmt=fmt, report=report_file)
     raise click.exceptions.Exit(verdict.exit_code)
 
 

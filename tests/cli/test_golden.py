@@ -137,3 +137,19 @@ def test_bisect_refuses_a_commit_that_is_not_deterministic(repo: Place) -> None:
     repo.git("commit", "-q", "-m", "notes")
     done = repo("golden", "bisect", "HEAD~2", "HEAD", "-p", "source=urandom")
     assert (done.code, "is not deterministic" in done.err) == (2, True)
+
+
+def test_a_training_is_held_against_the_golden_of_its_commit(repo: Place) -> None:
+    assert repo("golden", "record").code == 0
+    repo.git("add", ".")
+    repo.git("commit", "-q", "-m", "a golden")
+    good = repo("submit", "--name", "good", "-o", "json")
+    assert (good.code, good.json["verdict"]) == (0, "identical")
+    assert "golden: 2 leaves at step 2, and all rows before, are those of the golden" in good.json["notes"]
+    change_bits(repo)
+    repo.git("commit", "-q", "-a", "-m", "other bits")
+    bad = repo("submit", "--name", "bad", "-o", "json")
+    assert (bad.code, bad.json["verdict"], bad.json["subject"]) == (3, "drift", "golden")
+    assert bad.json["first_divergence"]["leaf"] == "w_grad"
+    other = repo("submit", "--name", "other", "--seed", "6", "-o", "json")
+    assert (other.code, other.json["verdict"]) == (0, "identical")

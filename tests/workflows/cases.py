@@ -59,6 +59,7 @@ SMOKE = replace(SYNTHETIC, steps=STEPS, eval_steps=EVAL_STEPS, parameters=(("env
 
 GOLDEN = {
     "train": lambda: train(SYNTHETIC),
+    "train-golden": lambda: train(replace(SYNTHETIC, goldens="goldens")),
     "train-without-gate": lambda: train(WITHOUT_GATE),
     "regression-pair": lambda: regression_pair(SYNTHETIC),
     "regression-pair-without-gate": lambda: regression_pair(WITHOUT_GATE),
