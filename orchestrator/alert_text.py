@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.compare.verdict import OutcomeRow, Verdict
-from orchestrator.runnable import by_name
 
 PAYLOAD_VERSION = 1
 TITLE_LENGTH = 120
@@ -71,8 +70,7 @@ def body_of(verdict: Verdict, context: AlertContext) -> str:
     facts = ", ".join(f"{name} {text}" for name, text in run if text)
     lines += [facts] if facts else []
     lines += [f"report: {context.link}"] if context.link else []
-    following = by_name(verdict.next, context.workflow)
-    lines += [f"next: {following}"] if following and context.event != "mended" else []
+    lines += [f"next: {verdict.next}"] if verdict.next and context.event != "mended" else []
     lines += [f"note: {line}" for line in context.undelivered]
     return "\n".join(one_line(line, LINE_LENGTH) for line in lines)
 
@@ -97,7 +95,7 @@ def payload(verdict: Verdict, context: AlertContext) -> dict[str, Any]:
         "seed": context.seed,
         "mode": context.mode,
         "report": context.link or None,
-        "next": by_name(verdict.next, context.workflow) or None,
+        "next": verdict.next or None,
         "event": context.event or None,
         "kind": context.kind or None,
         "repository": context.origin or None,

@@ -17,6 +17,7 @@ from orchestrator.alert_text import AlertContext
 from orchestrator.alerting import Policy
 from orchestrator.compare.text import count
 from orchestrator.errors import FoxrunError
+from orchestrator.runnable import by_name
 from orchestrator.settings import Settings, home_directory
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def at_exit(
     else:
         verdict = alerting.verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
         context = AlertContext()
+    # What is told leaves the pod: the workflow is known by its name there, and its runs are not where they were.
+    verdict = dataclasses.replace(verdict, next=by_name(verdict.next, workflow))
     link = link or run_context.workflow_link(settings.workflow_url, {"name": workflow, "namespace": settings.namespace})
     told = AlertContext(
         workflow=workflow, kind=kind, sha=sha, branch=branch, origin=origin, started=started,
