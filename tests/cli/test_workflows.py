@@ -116,7 +116,8 @@ def test_drift_is_told_to_a_webhook_and_leaves_exit_3(repo: Place) -> None:
     assert told["report"] == done.json["report"] == again.out.splitlines()[-1].removeprefix("report: ")
     labels = [run["label"] for run in done.json["runs"]]
     assert told["next"] == done.json["next"]
-    check, compare = re.findall("`([^`]+)`", told["next"])
+    localize, check, compare = re.findall("`([^`]+)`", told["next"])
+    assert localize == f"foxrun localize {told['workflow']}"
     assert compare == f"foxrun compare {labels[0]} {labels[1]} --report report.html"
     assert repo(*shlex.split(check.replace(" -- ", " --no-explain -- "))[1:]).code == 4  # it parts from itself
     assert repo("logs", "@latest", "--node", "alert").out == "alert: alert sent to json\n"
