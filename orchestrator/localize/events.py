@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
 from orchestrator.localize.sequences import (
     LOOK_AHEAD,
+    by_keys,
     host_differences,
     prints,
     resync,
@@ -70,14 +71,16 @@ class Aligned:
     threads: int = 1
 
 
-def align(a: Iterable[Event], b: Iterable[Event], process: str = "0") -> Aligned:
+def align(a: Iterable[Event], b: Iterable[Event], process: str = "0", *, resumed: bool = False) -> Aligned:
     """Walk through both streams in program order up to the origin.
+
+    ``resumed``: the second twin loads what the first one goes on with, so what it alone does is passed over.
 
     Streams of several threads whose turns differ are walked thread by thread.
     """
     hosts: tuple[list[Event], list[Event]] = ([], [])
     left, right = list(without_hosts(a, hosts[0])), list(without_hosts(b, hosts[1]))
-    walk = _Walk(process, left, right)
+    walk = _Walk(process, left, right, resumed=resumed)
     origin = walk.through()
     threads = len({e.thread for e in left} | {e.thread for e in right})
     if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
@@ -90,8 +93,9 @@ def align(a: Iterable[Event], b: Iterable[Event], process: str = "0") -> Aligned
 class _Walk:
     """The state of one walk: records of what was passed, so that an input's writer can be asked."""
 
-    def __init__(self, process: str, left: Sequence[Event], right: Sequence[Event]) -> None:
+    def __init__(self, process: str, left: Sequence[Event], right: Sequence[Event], *, resumed: bool = False) -> None:
         self.process = process
+        self.resumed = resumed
         self.left, self.right = left, right
         self.records: dict[int, Record] = {}
         self.count = 0
@@ -106,7 +110,7 @@ class _Walk:
         while i < len(left) and j < len(right):
             ea, eb = left[i], right[j]
             if ea.key != eb.key:
-                step = resync(left, i, right, j)
+                step = by_keys(left, i, right, j) if self.resumed else resync(left, i, right, j)
                 if step is None:
                     return self.other_sequence(left, i, right, j)
                 self.skipped += [*left[i : i + step[0]], *right[j : j + step[1]]]
@@ -191,6 +195,10 @@ class _Walk:
     def _of_generator(self, record: Record, label: str, source: int) -> Origin:
         """A draw from a generator whose state is another one: seeded apart, drawn from by others, or never seeded."""
         ea, eb = record.a, record.b
+        extra = next((e for e in self.skipped if any(e.i == s for x, _, s in eb.ins if x == label)), None)
+        if self.resumed and extra is not None and extra.kind == "draw":
+            detail = f"the resumed twin alone draws from {label} here, before both go on"
+            return self._origin(extra, extra, CONTROL_FLOW, detail, reader=ea, label=label)
         apart = self.seeded_apart.get(label)
         if apart is not None:
             return self._origin(*apart, SEED, _seeds(*apart), reader=ea, label=label)

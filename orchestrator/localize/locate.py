@@ -137,8 +137,9 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> 
     """Trials with events. Two that name one origin are enough; else three, since the first divergence may alternate."""
     found: list[Found] = []
     wanted = min(session.options.trials, 3)
-    first = at_once(pair, steps)
-    early = first_look(pair, steps) if first is None else None
+    resumed = session.request.other is not None
+    first = at_once(pair, steps, resumed)
+    early = first_look(pair, steps) if first is None and not resumed else None
     if first is not None:
         found.append(first)
     _tell(session, kind, steps, first)
@@ -262,7 +263,7 @@ def _result(
         subject=session.request.title,
         step=step,
         leaf=seen.leaf,
-        component=component_of(operation, seen),
+        component=seen.component if session.request.other is not None else component_of(operation, seen),
         operation=operation,
         parted=seen.parted or _file_leaf(seen),
         trials=session.trials,
@@ -319,6 +320,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "data" if operation.phase == "data" or steps.component == "data" else "host"
     if operation.phase in ("optimizer", "data"):
         return operation.phase
+    if operation.phase == "other" and steps.kind in ("gradient", "outcome"):
+        return "loss"  # outside of every module, and the modules' own activations agree
     if operation.phase == "backward":
         return "weights" if steps.kind in ("gradient", "weight") else steps.component
     return steps.component or "state"

@@ -31,11 +31,11 @@ class Found:
     early: bool = False  # of the first look, before any leaf showed it
 
 
-def at_once(pair: Pair, steps: StepsFound) -> Found | None:
+def at_once(pair: Pair, steps: StepsFound, resumed: bool = False) -> Found | None:
     """What the very first pair's events say; None where it parted after they end, or where they say nothing."""
     if steps.step is not None and steps.step > (FIRST_LOOK.last_step or 0):
         return None
-    found = _concluded(pair, steps, 0)
+    found = _concluded(pair, steps, 0, resumed)
     return found if found.origin is not None or steps.step is None else None
 
 
@@ -61,9 +61,15 @@ def look(
         if seen.step is None and not seen.leaf:
             session.drop(pair)
             return None
-        found = _concluded(pair, seen, first)
+        resumed = session.request.other is not None
+        found = _concluded(pair, seen, first, resumed)
         earlier = seen.step is not None and last is not None and seen.step <= first and first > 0
-        if first > 0 and (earlier or found.origin is None or found.origin.outside) and session.affords(2.0):
+        if (
+            not resumed
+            and first > 0
+            and (earlier or found.origin is None or found.origin.outside)
+            and session.affords(2.0)
+        ):
             moved += 1
             first = _further_back(first, seen.step if earlier else None, moved)
             if seen.step is not None and last is not None:
@@ -93,9 +99,12 @@ def _further_back(first: int, parted: int | None, moved: int) -> int:
     return max(0, start - int(BACK**moved))
 
 
-def _concluded(pair: Pair, seen: StepsFound, first: int) -> Found:
+def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -> Found:
     main = pair.a.main.name
-    aligned = align(pair.a.main.events(), pair.b.main.events(), process=main)
+    # A resumed twin did other things before; only what both do from the parted step on can be held side by side.
+    start = (seen.step or 0) if resumed else 0
+    mine, others = ((e for e in side.main.events() if e.step >= start) for side in (pair.a, pair.b))
+    aligned = align(mine, others, process=main, resumed=resumed)
     origin = aligned.origin
     children = [name for name in pair.a.processes if name != main]
     host = aligned.host

@@ -64,8 +64,8 @@ def lines(dumps: list[dict[str, Any]]) -> list[str]:
             continue
         ulp = "" if item["ulp"] is None else f", {item['ulp']} ulp"
         out.append(
-            f"step {item['step']}: {item['parted']} of {item['tensors']} tensors part, {item['sub_case']}: {item['leaf']} "
-            f"at {item['index']}: {item['a']} and {item['b']}{ulp}"
+            f"step {item['step']}: {item['parted']} of {item['tensors']} tensors part, {item['sub_case']}: "
+            f"{item['leaf']} at {item['index']}: {item['a']} and {item['b']}{ulp}"
         )
     return out
 
@@ -85,9 +85,8 @@ def _first_difference(a: Path, b: Path) -> int | None:
         while True:
             x, y = one.read(_BLOCK), other.read(_BLOCK)
             if x != y:
-                return offset + next(
-                    (i for i, (p, q) in enumerate(zip(x, y, strict=False)) if p != q), min(len(x), len(y))
-                )
+                unlike = (i for i, (p, q) in enumerate(zip(x, y, strict=False)) if p != q)
+                return offset + next(unlike, min(len(x), len(y)))
             if not x:
                 return None
             offset += len(x)

@@ -36,6 +36,21 @@ def resync(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> tup
     return None
 
 
+FAR, KEYS_RUN = 4000, 3
+
+
+def by_keys(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> tuple[int, int] | None:
+    """How many events of one side to pass over until both do the same again, whatever the values; None for never."""
+    for far in range(1, FAR):
+        for step_a, step_b in ((0, far), (far, 0)):
+            a, b = left[i + step_a : i + step_a + KEYS_RUN], right[j + step_b : j + step_b + KEYS_RUN]
+            if len(a) == len(b) == KEYS_RUN and all(x.key == y.key for x, y in zip(a, b, strict=True)):
+                return step_a, step_b
+        if i + far >= len(left) and j + far >= len(right):
+            return None
+    return None
+
+
 def _alike(x: Event, y: Event) -> bool:
     return x.key == y.key and _ins(x) == _ins(y) and prints(x.outs) == prints(y.outs)
 

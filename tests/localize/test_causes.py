@@ -1,0 +1,71 @@
+"""Candidates: what speaks for and against, their order, and how sure they are."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orchestrator.localize.causes import judge
+from orchestrator.localize.events import align
+from orchestrator.localize.facts import Facts, leads
+from orchestrator.localize.result import Replay, pairs_for, rules_out
+from orchestrator.localize.steps import StepsFound
+from tests.localize.traces import Stream
+
+
+def facts(write: Any, **more: Any) -> Facts:
+    a, b = Stream(), Stream()
+    write(a, 0)
+    write(b, 1)
+    found = align(a.events, b.events)
+    return Facts(steps=StepsFound(leaf="loss"), origin=found.origin, leads=leads(found.host, found.origin), **more)
+
+
+def first(known: Facts) -> tuple[str, str]:
+    cause = judge(known)[0]
+    return cause.name, cause.confidence
+
+
+def adding(s: Stream, twin: int) -> None:
+    s.op("index_add_", [("self", "z", -1), ("2", "v", -1)], f"sum{twin}")
+
+
+def test_a_seed_from_the_clock_is_told_from_no_seed() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("host", "time.time", outs=[f"t{twin}"], value=f"{1000 + twin}.25", where="train.py:3 main")
+        seed = s.add("seed", "random.seed", outs=[("generator.python", f"g{twin}")], value=str(1000 + twin),
+                     where="train.py:3 main")  # fmt: skip
+        s.add("draw", "random.random", ins=[("generator.python", f"g{twin}", seed)], outs=[f"d{twin}"])
+
+    known = facts(write)
+    assert first(known) == ("time-seed", "certain")
+    assert "which is the seed" in judge(known)[0].evidence[0]
+
+
+def test_a_measured_remedy_decides_between_orders() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("host", "aten.lift_fresh.default", outs=[f"y{twin}"], where="train.py:2 labels")
+
+    known = facts(write)
+    assert judge(known)[0].confidence == "possible"
+    assert first(dataclasses.replace(known, remedied={"hash-seed": False})) == ("hash-order", "certain")
+    still = dataclasses.replace(known, remedied={"hash-seed": True, "filled-memory": False})
+    assert first(still) == ("uninitialised-memory", "likely")
+
+
+def test_a_replay_that_differs_speaks_for_atomics_and_one_that_does_not_against() -> None:
+    known = facts(adding)
+    assert first(known) == ("atomics", "likely")
+    parted = judge(dataclasses.replace(known, replay=Replay(runs=20, processes=3, parted=7)))[0]
+    assert "7 of 20" in " ".join(parted.evidence) and parted.against == []
+    agreed = judge(dataclasses.replace(known, replay=Replay(runs=20, processes=3, parted=0)))[0]
+    assert "20 runs" in " ".join(agreed.against)
+
+
+def test_nothing_known_is_said_to_be_unknown() -> None:
+    assert first(Facts(steps=StepsFound())) == ("unknown", "possible")
+
+
+def test_how_many_pairs_prove_how_much() -> None:
+    assert [pairs_for(rate) for rate in (0.99, 0.75, 0.5, 0.05)] == [2, 3, 5, 12]
+    assert [round(rules_out(pairs), 3) for pairs in (0, 1, 5, 59)] == [1.0, 0.95, 0.451, 0.05]
