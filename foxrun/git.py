@@ -146,6 +146,12 @@ def commits_between(repo: Path | str, good: str, bad: str) -> list[str]:
     return commits.split() if ancestor.returncode == 0 else []
 
 
+def file_at(repo: Path | str, sha: str, path: str) -> str:
+    """The text of a file in a commit; empty where there is none."""
+    done = _run(repo, ["show", f"{resolve(repo, sha)}:{path}"])
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+
+
 def files_below(repo: Path | str, sha: str, folder: str) -> list[str]:
     """The paths that a commit holds below a folder of it."""
     listing = _git(repo, ["ls-tree", "-r", "-z", "--name-only", "--full-tree", resolve(repo, sha), "--", f"{folder}/"])

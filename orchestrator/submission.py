@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrator import known_parameters
 from orchestrator.errors import UsageError
 from orchestrator.pods import alert_variables, on_a_cluster, place_of
 from orchestrator.settings import Settings, home_directory
@@ -119,6 +120,10 @@ def parameters_of(
             remedy="commit them and give --sha HEAD, or leave out --engine argo",
         )
     code = _code(request, directory)
+    if trainer == RunParameters.trainer:
+        top = _top(directory)
+        names = known_parameters.of_directory(top) if request.worktree else known_parameters.of_commit(top, code["sha"])
+        known_parameters.check(training.parameters, names)
     tolerance = _tolerance(request, settings)
     try:
         return RunParameters(
