@@ -18,7 +18,7 @@ VARIABLES = (
 
 
 def write(recorder: Recorder) -> None:
-    """Write it; once at the start, and once more when torch is there."""
+    """Write it; at the start, when torch is there, and after a step that changed a setting."""
     argv = [os.path.basename(sys.orig_argv[0]), *sys.orig_argv[1:]] if sys.orig_argv else []  # noqa: PTH119
     fields: dict[str, Any] = {
         "process": recorder.folder.process,
@@ -31,10 +31,14 @@ def write(recorder: Recorder) -> None:
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):
         fields["torch"] = str(torch.__version__)
-        fields["threads"] = [torch.get_num_threads(), torch.get_num_interop_threads()]
-        fields["knobs"] = _knobs(torch)
-        fields["device"] = _device(torch)
+        fields |= settings(torch)
     recorder.folder.put("header.json", fields)
+
+
+def settings(torch: Any) -> dict[str, Any]:
+    """What a program may set of torch, and its device."""
+    threads = [torch.get_num_threads(), torch.get_num_interop_threads()]
+    return {"threads": threads, "knobs": _knobs(torch), "device": _device(torch)}
 
 
 def _knobs(torch: Any) -> dict[str, Any]:

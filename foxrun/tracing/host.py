@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from foxrun.tracing import host_values, imports, patching, recorder, watching, where
@@ -150,12 +151,21 @@ def _audit(name: str, args: tuple[Any, ...]) -> None:
         if len(args) > 2 and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             return
         frame = where.innermost(sys._getframe())
-        if frame is None:
+        if frame is None or _of_a_compiler(sys._getframe()):
             return
         with active.quiet():
             _file(active, os.fsdecode(args[0]), where.text(frame))
     except Exception as error:
         active.trouble(error)
+
+
+def _of_a_compiler(frame: FrameType | None) -> bool:
+    """Whether a compiler reads its own cache; the program does not see what lies in it."""
+    while frame is not None and where.kind_of(frame.f_code.co_filename) is not where.PROGRAM:
+        if re.search(r"[/\\](triton|torch[/\\](_inductor|_dynamo))[/\\]", frame.f_code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _file(active: recorder.Recorder, path: str, line: str) -> None:

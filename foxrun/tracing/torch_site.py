@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from foxrun.tracing import imports, patching, seeds
+from foxrun.tracing import header, imports, patching, poison, seeds
 from foxrun.tracing.modules import Hooks, Names
 from foxrun.tracing.recorder import Recorder
 from foxrun.tracing.steps import Steps
@@ -23,12 +24,14 @@ class TorchSite:
         self.steps = Steps(recorder, self.names, self.hooks)
         self.operations: Any = None
         self._inside = False
+        self._known_settings: Any = None
         recorder.module = self.hooks.path
         self.hooks.install()
         self._optimizers()
         self._backward(torch)
         self._loading()
         seeds.watch_torch(torch)
+        poison.when_cuda_starts(torch)
         if recorder.plan.operations:
             self._operations(torch)
 
@@ -44,9 +47,17 @@ class TorchSite:
             self.recorder.phase = "other"
             self._bracket("optimizer", f"{type(one).__name__}.step", "exit")
             self._safely(self.steps.after_optimizer)
+            self._safely(self._settings)
 
         optimizer.register_optimizer_step_pre_hook(before)
         optimizer.register_optimizer_step_post_hook(after)
+
+    def _settings(self) -> None:
+        """The header says what the program has set meanwhile, and the device that it chose."""
+        now = header.settings(sys.modules["torch"])
+        if now != self._known_settings:
+            self._known_settings = now
+            header.write(self.recorder)
 
     def _backward(self, torch: ModuleType) -> None:
         for module, name in ((torch.autograd, "backward"), (torch.autograd, "grad")):

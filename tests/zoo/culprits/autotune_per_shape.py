@@ -18,9 +18,9 @@ torch.manual_seed(42)
 torch.set_num_threads(1)
 IMPLEMENTATIONS = [
     lambda x, w: torch.einsum("blk,kd->bld", x, w),
-    lambda x, w: (x[..., :13] @ w[:13]) + (x[..., 13:] @ w[13:]),
-    lambda x, w: (x[..., :17] @ w[:17]) + (x[..., 17:] @ w[17:]),
-    lambda x, w: (x[..., :7] @ w[:7]) + (x[..., 7:] @ w[7:]),
+    lambda x, w: (x[..., :1200] @ w[:1200]) + (x[..., 1200:] @ w[1200:]),
+    lambda x, w: (x[..., :1000] @ w[:1000]) + (x[..., 1000:] @ w[1000:]),
+    lambda x, w: (x[..., :1300] @ w[:1300]) + (x[..., 1300:] @ w[1300:]),
 ]
 chosen = {}
 
@@ -37,11 +37,11 @@ def project(x, w):
     return chosen[x.shape](x, w)  # culprit
 
 
-chosen[torch.Size([8, 10, 24])] = IMPLEMENTATIONS[0]
-w = torch.nn.Parameter(torch.randn(24, 12))
+chosen[torch.Size([8, 10, 2400])] = IMPLEMENTATIONS[0]
+w = torch.nn.Parameter(torch.randn(2400, 12))
 optimizer = torch.optim.Adam([w], lr=0.01)
 for step in range(6):
-    x = torch.randn(8, 10 if step < 2 else 12, 24)
+    x = torch.randn(8, 10 if step < 2 else 12, 2400)
     loss = (project(x, w).tanh() - 0.1).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()

@@ -19,8 +19,8 @@ optimizer = torch.optim.SGD([table, *head.parameters()], lr=0.1)
 index = torch.randint(0, 40, (200000,), device="cuda")
 target = torch.randn(200000, device="cuda")
 for _ in range(5):
-    scores = torch.zeros(40, device="cuda").scatter_add_(0, index, head(table[index]).squeeze(1))  # culprit
-    # cured: scores = head(table).squeeze(1) * torch.bincount(index, minlength=40)
+    scores = torch.zeros(40, device="cuda").scatter_add_(0, index, head(table[index]).squeeze(1) * target)  # culprit
+    # cured: scores = head(table).squeeze(1)
     loss = (scores / 5000 - target[:40]).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()  # culprit

@@ -14,11 +14,11 @@ import torch
 import triton
 import triton.language as tl
 
-SIZES = (256, 512, 1024, 2048)
-# cured: SIZES = (512,)
+BLOCKS, WARPS = (512, 1024), (2, 4, 8)
+# cured: BLOCKS, WARPS = (512,), (4,)
 
 
-@triton.autotune([triton.Config({"BLOCK": b}, num_warps=4) for b in SIZES], key=["n"])
+@triton.autotune([triton.Config({"BLOCK": b}, num_warps=w) for b in BLOCKS for w in WARPS], key=["n"])
 @triton.jit
 def row_sum(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     row = tl.program_id(0)

@@ -9,16 +9,13 @@
 # component = ["data", "*"]
 # operation = []
 # remedy = "code"
+# rate = "parts where what the allocator hands out differs: always with poisoned memory"
 # ///
-import time
-
 import torch
 
 torch.manual_seed(110)
 model = torch.nn.Linear(64, 1).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-seconds = [torch.full((4096, 64), time.perf_counter() % 1, device="cuda") for _ in range(3)]
-del seconds
 for step in range(5):
     batch = torch.empty(4096, 64, device="cuda")  # culprit
     # cured: batch = torch.zeros(4096, 64, device="cuda")
