@@ -52,6 +52,8 @@ def _without_seed(value: str, name: str) -> bool:
 def seeded_by_entropy(facts: Facts) -> str | None:
     """does a seed come from the operating system's entropy?"""
     lead = facts.lead("entropy", near=2)
+    if facts.lead("clock", "process", near=2) is not None:
+        return None  # numpy asks for entropy before it takes the seed that it is given
     return lead.text if origin_is_draw_or_seed(facts) and lead is not None else None
 
 
@@ -59,7 +61,12 @@ def seeded_by_entropy(facts: Facts) -> str | None:
 def clock_in_the_seed(facts: Facts) -> str | None:
     """is the seed the clock's?"""
     lead = facts.lead("clock", "process", near=3)
-    return f"the seed is a value of {lead.a.name}" if lead is not None and facts.kind == "seed" else None
+    if lead is not None and facts.kind == "seed":
+        return f"the seed is a value of {lead.a.name}"
+    beside = facts.lead("clock", "process", near=2)
+    if beside is not None and facts.origin is not None and facts.origin.outside and facts.how == SEED:
+        return f"{beside.a.name} is asked just before, where the generator may be made"
+    return None
 
 
 @test(DECISIVE)
@@ -266,7 +273,7 @@ def replay_named(facts: Facts) -> str | None:
     return None
 
 
-@test(PLAIN)
+@test(STRONG)
 def replay_draws(facts: Facts) -> str | None:
     """is the replay's origin a draw?"""
     if REPLAY_WORDS.search(facts.place) and origin_is_draw_or_seed(facts):

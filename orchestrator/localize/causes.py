@@ -53,7 +53,9 @@ def judge(facts: Facts, kinds: tuple[Kind, ...] | None = None) -> list[Cause]:
     ranked = []
     for place, kind in enumerate(kinds or KINDS):
         found = [evidence for test in kind.tests if (evidence := test(facts)) is not None]
-        found += _measured(kind, facts)
+        if any(item.weight > 0 for item in found):  # a switch that several causes share speaks for none by itself
+            said = " ".join(item.text for item in found)
+            found += [item for item in _measured(kind, facts) if item.text.split()[1] not in said]
         pros = [item for item in found if item.weight > 0]
         cons = [item for item in found if item.weight < 0]
         if not pros:

@@ -33,7 +33,7 @@ COMPLETION = ("as_completed", "wait", "imap_unordered", "queue", "get", "gather"
 MACHINE = ("cpu_count", "getloadavg", "sched_getaffinity", "times", "sysconf", "virtual_memory", "cpu_percent")
 MACHINE_FILES = re.compile(r"\b(meminfo|stat|loadavg|cpuinfo|status|vmstat|uptime|memory\.\w+)\b")
 HASH, IDENTITY = ("hash", "__hash__"), ("id",)
-NEAR_EVENTS = 3000
+NEAR_LINES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +156,17 @@ def _near(a: Event, b: Event, origin: Origin | None) -> int:
     if _explains(a.value, origin.a.value) and _explains(b.value, origin.b.value) and a.value != b.value:
         return 3
     lines = {origin.a.where, origin.reader.where if origin.reader is not None else ""} - {""}
-    if a.where in lines:
+    if a.where in lines or any(_beside(a.where, line) for line in lines):
         return 2
     return 1 if a.where.split(":")[0] in {line.split(":")[0] for line in lines} else 0
+
+
+def _beside(one: str, other: str) -> bool:
+    """Whether two places are a few lines apart in one function."""
+    a, b = (re.fullmatch(r"(.*):(\d+) (.+)", where) for where in (one, other))
+    if a is None or b is None or (a[1], a[3]) != (b[1], b[3]) or a[3] == "<module>":
+        return False
+    return abs(int(a[2]) - int(b[2])) <= NEAR_LINES
 
 
 def _explains(value: str, seed: str) -> bool:
