@@ -372,7 +372,7 @@ def following(result: Localization) -> str:
     verified = next((item for item in result.remedies if item.outcome == "verified"), None)
     if verified is not None:
         return f"until the code is mended, {verified.name} makes the twins agree; {verified.text}"
-    written = next((item for item in result.remedies if item.text), None)
+    written = next((item for item in result.remedies if item.name == "code"), None)
     if written is not None:
         return written.text
     return "more trials may show more: --trials 10"
