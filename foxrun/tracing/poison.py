@@ -9,16 +9,23 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from foxrun.tracing.recorder import Recorder
+
 # Small blocks (below 1 MiB) and large ones come from separate pools of the caching allocator.
 SMALL_BYTES, SMALL_COUNT = 256 << 10, 128
 LARGE_BYTES, LARGE_COUNT = 64 << 20, 8
 
 
-def when_cuda_starts(torch: Any) -> None:
+def when_cuda_starts(torch: Any, recorder: Recorder) -> None:
     """Poison once the program makes its first use of CUDA, where FOXRUN_POISON names a byte."""
     text = os.environ.get("FOXRUN_POISON", "")
     if torch.version.cuda is not None and text.isascii() and text.isdigit() and int(text) <= 255:
-        torch.cuda._lazy_call(lambda: _poison(torch, int(text)))
+
+        def start() -> None:
+            with recorder.quiet():  # it is no doing of the program's
+                _poison(torch, int(text))
+
+        torch.cuda._lazy_call(start)
 
 
 def _poison(torch: Any, byte: int) -> None:

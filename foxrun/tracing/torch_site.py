@@ -31,7 +31,7 @@ class TorchSite:
         self._backward(torch)
         self._loading()
         seeds.watch_torch(torch)
-        poison.when_cuda_starts(torch)
+        poison.when_cuda_starts(torch, recorder)
         if recorder.plan.operations:
             self._operations(torch)
 
@@ -46,8 +46,8 @@ class TorchSite:
         def after(one: Any, args: Any, kwargs: Any) -> None:
             self.recorder.phase = "other"
             self._bracket("optimizer", f"{type(one).__name__}.step", "exit")
-            self._safely(self.steps.after_optimizer)
             self._safely(self._settings)
+            self._safely(self.steps.after_optimizer)  # may end the program
 
         optimizer.register_optimizer_step_pre_hook(before)
         optimizer.register_optimizer_step_post_hook(after)

@@ -79,6 +79,7 @@ def _first_that_changes(
                 runs, failed = _verify(session, switched, rate)
                 session.drop(pair)
                 if failed:
+                    _measure(tried, name, True)  # that the first pair agreed was luck, and is no evidence
                     _append(tried, name, cause.name, NOT_ENOUGH, runs, next_origin=f"it parted in one of {runs} pairs")
                     continue
                 _append(tried, name, cause.name, VERIFIED, runs, note=_chance(rate, runs), with_=on)
