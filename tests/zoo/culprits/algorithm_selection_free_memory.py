@@ -4,8 +4,7 @@
 # kind = "algorithm-selection"
 # report = []
 # step = 0
-# component = ["*", ""]
-# operation = []
+# component = ["loss", "host"]
 # remedy = "code"
 # ///
 import pathlib

@@ -4,8 +4,7 @@
 # kind = "algorithm-selection"
 # report = []
 # step = 2
-# component = ["*", ""]
-# operation = []
+# component = ["data", "0", "loss", "host"]
 # remedy = "code"
 # ///
 import pathlib

@@ -5,8 +5,7 @@
 # also = ["asynchronous-copy"]
 # report = []
 # step = "any"
-# component = ["data", "host", "*", ""]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # ///
 import queue

@@ -5,8 +5,7 @@
 # also = ["asynchronous-copy"]
 # report = []
 # step = "any"
-# component = ["weights", "host", "*", ""]
-# operation = []
+# component = ["weights", "weight", "state"]
 # remedy = "code"
 # ///
 import queue

@@ -4,8 +4,7 @@
 # kind = "asynchronous-copy"
 # report = []
 # step = "any"
-# component = ["data", "host", "*", ""]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # ///
 import multiprocessing

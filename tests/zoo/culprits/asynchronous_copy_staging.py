@@ -4,8 +4,7 @@
 # kind = "asynchronous-copy"
 # report = ["https://github.com/pytorch/pytorch/issues/127612"]
 # step = "any"
-# component = ["data", "host", "*", ""]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # ///
 import queue

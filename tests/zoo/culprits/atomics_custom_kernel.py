@@ -4,8 +4,8 @@
 # kind = "atomics"
 # report = ["https://github.com/Dao-AILab/causal-conv1d/issues/80", "https://github.com/MzeroMiko/VMamba/issues/257"]
 # needs = "cc"
-# step = 0
-# component = ["*", ""]
+# step = "any"
+# component = ["weights", "loss"]
 # remedy = "code"
 # alone = true
 # ///

@@ -3,8 +3,8 @@
 # /// zoo
 # kind = "atomics"
 # report = ["https://github.com/pytorch/pytorch/issues/51366"]
-# step = 0
-# component = ["*", ""]
+# step = "any"
+# component = ["data", "loss"]
 # operation = ["*index_put*", "*put_*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # alone = true

@@ -4,8 +4,7 @@
 # kind = "autotune"
 # report = ["https://github.com/triton-lang/triton/issues/9368", "https://github.com/NVIDIA/Megatron-LM/pull/6966"]
 # step = 0
-# component = ["*", ""]
-# operation = []
+# component = ["loss", "host"]
 # remedy = ["no-autotune", "fixed-clock", "code"]
 # alone = true
 # ///

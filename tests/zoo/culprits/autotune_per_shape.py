@@ -5,8 +5,7 @@
 # also = ["algorithm-selection"]
 # report = ["https://github.com/vllm-project/vllm/pull/42425"]
 # step = 2
-# component = ["*", ""]
-# operation = []
+# component = ["loss", "host"]
 # remedy = ["no-autotune", "fixed-clock", "code"]
 # alone = true
 # ///

@@ -4,7 +4,7 @@
 # kind = "completion-order"
 # report = []
 # step = "any"
-# component = ["*", ""]
+# component = ["weights", "host", "loss"]
 # remedy = "ordered-completion"
 # ///
 import concurrent.futures

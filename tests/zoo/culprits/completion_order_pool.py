@@ -4,7 +4,7 @@
 # kind = "completion-order"
 # report = []
 # step = "any"
-# component = ["data", "host", "*", ""]
+# component = ["data", "host"]
 # remedy = "ordered-completion"
 # ///
 import multiprocessing

@@ -4,7 +4,7 @@
 # kind = "completion-order"
 # report = ["https://github.com/piskvorky/gensim/issues/641"]
 # step = "any"
-# component = ["data", "host", "*", ""]
+# component = ["data", "host"]
 # remedy = "code"
 # ///
 import queue

@@ -6,7 +6,7 @@
 # report = ["https://github.com/pytorch/pytorch/issues/70042"]
 # needs = "cuda"
 # step = 0
-# component = ["*"]
+# component = ["0", "2", "4", "weights"]
 # operation = ["*convolution*"]
 # remedy = ["cudnn-deterministic", "deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

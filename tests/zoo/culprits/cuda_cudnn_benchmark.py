@@ -6,7 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = 0
-# component = ["*"]
+# component = ["0", "1", "2", "3", "weights"]
 # operation = ["*convolution*"]
 # remedy = ["no-autotune", "cudnn-deterministic", "deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

@@ -6,7 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = 0
-# component = ["data", "loss"]
+# component = ["loss"]
 # operation = ["*cumsum*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

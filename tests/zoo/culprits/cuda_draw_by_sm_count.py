@@ -6,8 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = 0
-# component = ["*"]
-# operation = []
+# component = ["data", "generator"]
 # remedy = "none"
 # pair = [["env", "ZOO_SM_COUNT=132", "python", "{file}"], ["env", "ZOO_SM_COUNT=108", "python", "{file}"]]
 # ///

@@ -6,8 +6,7 @@
 # report = ["https://github.com/pytorch/pytorch/issues/86264", "https://github.com/deepspeedai/DeepSpeed/pull/3426"]
 # needs = "cuda"
 # step = "any"
-# component = ["*"]
-# operation = []
+# component = ["data", "state", "host"]
 # remedy = ["synchronous-copies", "code"]
 # ///
 import torch

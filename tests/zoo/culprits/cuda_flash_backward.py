@@ -6,7 +6,7 @@
 # report = ["https://github.com/Dao-AILab/flash-attention/issues/414", "https://github.com/Dao-AILab/flash-attention/issues/988"]
 # needs = "cuda"
 # step = 0
-# component = ["*"]
+# component = ["loss", "weights"]
 # operation = ["*flash*attention*", "*attention*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

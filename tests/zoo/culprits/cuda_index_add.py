@@ -6,7 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = 0
-# component = ["data", "loss"]
+# component = ["loss"]
 # operation = ["*index_add*", "*scatter_add*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

@@ -6,7 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = 0
-# component = ["*"]
+# component = ["loss", "weights"]
 # operation = ["*upsample*", "*interpolate*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

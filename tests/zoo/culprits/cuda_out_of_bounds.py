@@ -6,8 +6,7 @@
 # report = []
 # needs = "triton"
 # step = "any"
-# component = ["data", "*"]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # ///
 import torch

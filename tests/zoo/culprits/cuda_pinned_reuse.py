@@ -6,8 +6,7 @@
 # report = ["https://github.com/pytorch/pytorch/issues/127612"]
 # needs = "cuda"
 # step = "any"
-# component = ["*"]
-# operation = []
+# component = ["data"]
 # remedy = ["synchronous-copies", "code"]
 # ///
 import torch

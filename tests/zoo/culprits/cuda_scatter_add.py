@@ -6,7 +6,7 @@
 # report = ["https://github.com/pytorch/pytorch/pull/171381"]
 # needs = "cuda"
 # step = 0
-# component = ["data", "loss", "weights", "1", "state"]
+# component = ["loss"]
 # operation = ["*scatter_add*", "*index_put*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # ///

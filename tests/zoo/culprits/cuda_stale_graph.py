@@ -6,8 +6,7 @@
 # report = ["https://github.com/pytorch/pytorch/issues/84614", "https://github.com/pytorch/pytorch/pull/84967"]
 # needs = "cuda"
 # step = 0
-# component = ["*"]
-# operation = []
+# component = ["data", "generator", "host"]
 # remedy = ["seed-generators", "code"]
 # ///
 import random

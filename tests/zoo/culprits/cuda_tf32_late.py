@@ -6,7 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = "any"
-# component = ["*"]
+# component = ["0", "2"]
 # operation = ["*mm*", "*linear*"]
 # remedy = ["no-tf32", "code"]
 # ///

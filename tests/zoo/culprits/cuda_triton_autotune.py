@@ -6,8 +6,7 @@
 # report = ["https://github.com/triton-lang/triton/issues/9368", "https://github.com/NVIDIA/Megatron-LM/pull/6966"]
 # needs = "triton"
 # step = 0
-# component = ["*"]
-# operation = []
+# component = ["loss"]
 # remedy = ["no-autotune"]
 # ///
 import torch

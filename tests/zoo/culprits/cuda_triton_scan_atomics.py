@@ -6,8 +6,7 @@
 # report = ["https://github.com/state-spaces/mamba/pull/827"]
 # needs = "triton"
 # step = 0
-# component = ["*"]
-# operation = []
+# component = ["weights", "loss"]
 # remedy = "code"
 # ///
 import torch

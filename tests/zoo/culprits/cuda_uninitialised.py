@@ -6,8 +6,7 @@
 # report = []
 # needs = "cuda"
 # step = 0
-# component = ["data", "*"]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # rate = "parts where what the allocator hands out differs: always with poisoned memory"
 # ///

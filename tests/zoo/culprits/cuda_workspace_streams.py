@@ -6,7 +6,7 @@
 # report = ["https://github.com/pytorch/pytorch/pull/85202"]
 # needs = "cuda"
 # step = "any"
-# component = ["*"]
+# component = ["loss"]
 # operation = ["*mm*", "*linear*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms", "code"]
 # ///

@@ -3,8 +3,8 @@
 # /// zoo
 # kind = "duplicate-index"
 # report = ["https://github.com/pytorch/pytorch/pull/57839"]
-# step = 0
-# component = ["*", ""]
+# step = "any"
+# component = ["data", "state"]
 # operation = ["*index_copy*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms", "code"]
 # alone = true

@@ -3,8 +3,8 @@
 # /// zoo
 # kind = "duplicate-index"
 # report = ["https://github.com/pytorch/pytorch/issues/55516"]
-# step = 0
-# component = ["*", ""]
+# step = "any"
+# component = ["state", "data", "loss"]
 # operation = ["*index_put*", "*put_*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms"]
 # alone = true

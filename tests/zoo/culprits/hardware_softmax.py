@@ -4,7 +4,7 @@
 # kind = "hardware"
 # report = []
 # step = 0
-# component = ["data", "loss", "*"]
+# component = ["data", "loss", "output", "state", "weights", "bias", "weight"]
 # remedy = "none"
 # pair = [
 #   ["env", "ATEN_CPU_CAPABILITY=default", "python", "{file}"],

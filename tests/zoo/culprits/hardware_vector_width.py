@@ -4,7 +4,7 @@
 # kind = "hardware"
 # report = []
 # step = 0
-# component = ["data", "0", "loss", ""]
+# component = ["data", "0", "loss"]
 # remedy = "none"
 # pair = [
 #   ["env", "ATEN_CPU_CAPABILITY=avx2", "python", "{file}"],

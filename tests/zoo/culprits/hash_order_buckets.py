@@ -4,7 +4,7 @@
 # kind = "hash-order"
 # report = ["https://github.com/piskvorky/gensim/issues/2859"]
 # step = 0
-# component = ["0", "data", "host"]
+# component = ["data", "host", "0"]
 # remedy = "hash-seed"
 # ///
 import zlib

@@ -4,7 +4,7 @@
 # kind = "hash-order"
 # report = []
 # step = 0
-# component = ["data", "loss", "host"]
+# component = ["data", "host", "loss"]
 # remedy = "hash-seed"
 # ///
 import torch

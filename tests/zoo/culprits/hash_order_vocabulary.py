@@ -4,7 +4,7 @@
 # kind = "hash-order"
 # report = ["https://github.com/piskvorky/gensim/issues/662"]
 # step = 0
-# component = ["embedding", "data", "host"]
+# component = ["data", "host", "0", "embedding"]
 # remedy = "hash-seed"
 # ///
 import torch

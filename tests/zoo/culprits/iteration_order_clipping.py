@@ -4,7 +4,7 @@
 # kind = "iteration-order"
 # report = []
 # step = 0
-# component = ["optimizer", "host", "loss", "", "*"]
+# component = ["optimizer", "weights", "host", "loss"]
 # remedy = "code"
 # ///
 import torch

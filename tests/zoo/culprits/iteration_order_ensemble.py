@@ -4,7 +4,7 @@
 # kind = "iteration-order"
 # report = []
 # step = 0
-# component = ["host", "loss", "data", "", "*"]
+# component = ["loss", "host", "0"]
 # remedy = "code"
 # ///
 import torch

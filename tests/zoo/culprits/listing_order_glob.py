@@ -4,7 +4,7 @@
 # kind = "listing-order"
 # report = ["https://github.com/huggingface/datasets/issues/3857"]
 # step = 0
-# component = ["data", "host", ""]
+# component = ["data", "host"]
 # remedy = "sorted-listings"
 # ///
 import pathlib

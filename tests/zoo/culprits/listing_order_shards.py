@@ -4,7 +4,7 @@
 # kind = "listing-order"
 # report = ["https://github.com/ByteDance-Seed/VeOmni/issues/330", "https://github.com/pytorch/vision/issues/192"]
 # step = 0
-# component = ["data", "host", ""]
+# component = ["data", "host"]
 # remedy = "sorted-listings"
 # ///
 import os

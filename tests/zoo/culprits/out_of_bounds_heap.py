@@ -4,8 +4,7 @@
 # kind = "out-of-bounds-write"
 # report = []
 # step = 0
-# component = ["*", ""]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # ///
 import ctypes

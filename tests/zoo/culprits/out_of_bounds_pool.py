@@ -4,8 +4,7 @@
 # kind = "out-of-bounds-write"
 # report = []
 # step = "any"
-# component = ["data", "host", "*", ""]
-# operation = []
+# component = ["data"]
 # remedy = "code"
 # ///
 import ctypes

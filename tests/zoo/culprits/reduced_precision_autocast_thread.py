@@ -5,8 +5,7 @@
 # also = ["completion-order"]
 # report = []
 # step = "any"
-# component = ["*", ""]
-# operation = []
+# component = ["0", "host", "loss"]
 # remedy = "code"
 # ///
 import queue

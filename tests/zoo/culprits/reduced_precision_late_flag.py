@@ -4,8 +4,7 @@
 # kind = "reduced-precision"
 # report = []
 # step = "any"
-# component = ["*", ""]
-# operation = []
+# component = ["0"]
 # remedy = "code"
 # ///
 import threading

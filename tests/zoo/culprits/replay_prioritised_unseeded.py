@@ -5,7 +5,7 @@
 # also = ["unseeded-generator"]
 # report = ["https://github.com/xingdi-eric-yuan/GATA-public/pull/23"]
 # step = 0
-# component = ["data", "generator", "host", "", "replay"]
+# component = ["generator", "data"]
 # remedy = "seed-generators"
 # ///
 import numpy as np

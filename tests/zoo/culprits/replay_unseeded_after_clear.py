@@ -5,7 +5,7 @@
 # also = ["unseeded-generator"]
 # report = ["https://github.com/PrimeIntellect-ai/prime-rl/issues/1153"]
 # step = 4
-# component = ["data", "generator", "host", "", "replay"]
+# component = ["generator", "data"]
 # remedy = "seed-generators"
 # ///
 import random

@@ -4,7 +4,7 @@
 # kind = "resume"
 # report = ["https://github.com/huggingface/transformers/pull/8878"]
 # step = 5
-# component = ["data", "host", "state"]
+# component = ["data", "state", "host"]
 # remedy = "code"
 # pair = [["python", "{file}"], ["python", "{file}", "5"]]
 # ///

@@ -5,8 +5,7 @@
 # report = ["https://github.com/huggingface/transformers/issues/17032"]
 # step = 4
 # pair = [["python", "{file}"], ["python", "{file}", "4"]]
-# component = ["generator", "data", "host", "*", ""]
-# operation = []
+# component = ["generator"]
 # remedy = "code"
 # ///
 import io

@@ -5,8 +5,7 @@
 # report = []
 # step = 4
 # pair = [["python", "{file}"], ["python", "{file}", "4"]]
-# component = ["optimizer", "host", "state", "*", ""]
-# operation = []
+# component = ["loss", "state", "weights", "optimizer"]
 # remedy = "code"
 # ///
 import sys

@@ -5,8 +5,7 @@
 # report = ["https://github.com/huggingface/transformers/issues/11323"]
 # step = 4
 # pair = [["python", "{file}"], ["python", "{file}", "4"]]
-# component = ["optimizer", "*", ""]
-# operation = []
+# component = ["optimizer", "0", "2"]
 # remedy = "code"
 # ///
 import io

@@ -4,8 +4,8 @@
 # kind = "scan-order"
 # report = ["https://github.com/MzeroMiko/VMamba/issues/257"]
 # needs = "cc"
-# step = 0
-# component = ["*", ""]
+# step = "any"
+# component = ["weights", "loss"]
 # remedy = "code"
 # alone = true
 # ///

@@ -4,8 +4,8 @@
 # kind = "scan-order"
 # report = ["https://github.com/state-spaces/mamba/pull/827"]
 # needs = "cc"
-# step = 0
-# component = ["*", ""]
+# step = "any"
+# component = ["loss"]
 # remedy = "code"
 # alone = true
 # ///

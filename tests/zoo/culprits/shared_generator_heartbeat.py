@@ -4,7 +4,7 @@
 # kind = "shared-generator"
 # report = []
 # step = "any"
-# component = ["data", "generator", "host", ""]
+# component = ["generator", "data", "host"]
 # remedy = "code"
 # ///
 import random

@@ -5,8 +5,7 @@
 # also = ["unseeded-generator"]
 # report = []
 # step = 0
-# component = ["*", ""]
-# operation = []
+# component = ["generator", "host", "data", "linear"]
 # remedy = ["seed-generators", "code"]
 # ///
 import numpy as np

@@ -5,8 +5,7 @@
 # also = ["unseeded-generator"]
 # report = ["https://github.com/pytorch/pytorch/issues/84614"]
 # step = 0
-# component = ["*", ""]
-# operation = []
+# component = ["loss", "generator", "host"]
 # remedy = ["seed-generators", "code"]
 # ///
 import random

@@ -4,7 +4,7 @@
 # kind = "time-seed"
 # report = []
 # step = 0
-# component = ["generator", "host", "weights", ""]
+# component = ["generator", "host", "weights"]
 # remedy = "fixed-clock"
 # ///
 import time

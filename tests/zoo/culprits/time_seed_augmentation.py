@@ -4,7 +4,7 @@
 # kind = "time-seed"
 # report = []
 # step = 2
-# component = ["data", "generator", "host", ""]
+# component = ["generator", "data", "host"]
 # remedy = "fixed-clock"
 # ///
 import time

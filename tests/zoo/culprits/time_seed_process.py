@@ -5,7 +5,7 @@
 # also = ["unseeded-generator"]
 # report = []
 # step = 0
-# component = ["generator", "host", "data", ""]
+# component = ["generator", "host", "data"]
 # remedy = "code"
 # ///
 import os

@@ -4,8 +4,7 @@
 # kind = "uninitialised-memory"
 # report = []
 # step = 0
-# component = ["*", ""]
-# operation = []
+# component = ["loss", "data", "state"]
 # remedy = "code"
 # ///
 import torch

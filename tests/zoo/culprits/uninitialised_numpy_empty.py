@@ -4,8 +4,7 @@
 # kind = "uninitialised-memory"
 # report = []
 # step = 0
-# component = ["data", "host", "*", ""]
-# operation = []
+# component = ["data", "host"]
 # remedy = "code"
 # ///
 import numpy as np

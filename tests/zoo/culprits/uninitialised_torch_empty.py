@@ -4,7 +4,7 @@
 # kind = "uninitialised-memory"
 # report = []
 # step = 0
-# component = ["*", ""]
+# component = ["data"]
 # operation = ["*"]
 # remedy = "code"
 # ///

@@ -4,7 +4,7 @@
 # kind = "unseeded-generator"
 # report = ["https://github.com/rlworkgroup/garage/issues/2332"]
 # step = 3
-# component = ["data", "generator", "host", ""]
+# component = ["data", "generator"]
 # remedy = "seed-generators"
 # ///
 import numpy as np

@@ -4,7 +4,7 @@
 # kind = "unseeded-generator"
 # report = []
 # step = 0
-# component = ["data", "generator", "host", ""]
+# component = ["data", "generator"]
 # remedy = "seed-generators"
 # ///
 import random

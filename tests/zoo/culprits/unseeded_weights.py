@@ -4,7 +4,7 @@
 # kind = "unseeded-generator"
 # report = ["https://github.com/hill-a/stable-baselines/issues/485"]
 # step = 0
-# component = ["weights", "generator", "0", "0.weight", ""]
+# component = ["weights", "generator", "0"]
 # remedy = "seed-generators"
 # ///
 import torch

@@ -5,7 +5,7 @@
 # also = ["completion-order", "shared-generator"]
 # report = ["https://github.com/pytorch/pytorch/issues/3880"]
 # step = "any"
-# component = ["data", "generator", "host", ""]
+# component = ["generator", "data", "host"]
 # remedy = "code"
 # ///
 import multiprocessing

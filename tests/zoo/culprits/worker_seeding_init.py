@@ -5,7 +5,7 @@
 # also = ["unseeded-generator"]
 # report = ["https://github.com/pytorch/pytorch/issues/5059"]
 # step = 0
-# component = ["data", "generator", "host", ""]
+# component = ["generator", "data"]
 # remedy = "workers-seeded"
 # ///
 import numpy as np
