@@ -102,7 +102,7 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             kind = gentle
         steps = session.compared(pair)
         if session.options.dump_steps is not None:
-            session.dumps = raw.compare_dumps(pair)
+            session.dumps = raw.compare_dumps(pair.a.main.folder, pair.b.main.folder)
         if steps.leaf:
             session.listener.stage(f"parted at {_at(steps)} in {steps.leaf}")
             return kind, steps, pair

@@ -7,8 +7,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from orchestrator.localize.pair import Pair
-
 # dtype -> (bytes, struct code of the value, struct code of its bits); bfloat16 is the upper half of a float32.
 _FLOATS = {
     "float64": (8, "<d", "<Q"),
@@ -29,12 +27,12 @@ SUB_CASES = {
 }
 
 
-def compare_dumps(pair: Pair) -> list[dict[str, Any]]:
-    """One object for each dumped step: ``step``, ``tensors`` compared, ``parted`` of them, and the first that parts.
+def compare_dumps(a: Path, b: Path) -> list[dict[str, Any]]:
+    """Compare the dumps of two processes, given their trace folders: one object for each dumped step: ``step``, ``tensors`` compared, ``parted`` of them, and the first that parts.
 
     The first has leaf, kind, sub_case, index (row-major), a, b and ulp (None for what is no finite float).
     """
-    a, b = pair.a.main.folder / "dumps", pair.b.main.folder / "dumps"
+    a, b = a / "dumps", b / "dumps"
     steps = sorted(int(folder.name[5:]) for folder in a.glob("step-*") if (folder / "index.json").is_file())
     found = []
     for step in steps:

@@ -6,13 +6,11 @@ import json
 import struct
 from pathlib import Path
 
-from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.raw import compare_dumps, lines
-from orchestrator.localize.trace import Trace
 from tests.localize.traces import process
 
 
-def dumped(folder: Path, weight: list[float], gradient: list[float]) -> Trace:
+def dumped(folder: Path, weight: list[float], gradient: list[float]) -> Path:
     made = process(folder / "0")
     place = made.folder / "dumps" / "step-2"
     place.mkdir(parents=True)
@@ -25,24 +23,24 @@ def dumped(folder: Path, weight: list[float], gradient: list[float]) -> Trace:
             {"leaf": leaf, "component": "0", "kind": kind, "file": f"{number}.bin", "dtype": "float32", "shape": [2, 2]}
         )
     (place / "index.json").write_text(json.dumps(index))
-    return Trace(folder)
+    return made.folder
 
 
-def pair(tmp_path: Path, b_weight: list[float], b_gradient: list[float]) -> Pair:
+def pair(tmp_path: Path, b_weight: list[float], b_gradient: list[float]) -> tuple[Path, Path]:
     a = dumped(tmp_path / "a", [1.0, 2.0, 3.0, 4.0], [0.5, -0.5, 0.0, 1.0])
     b = dumped(tmp_path / "b", b_weight, b_gradient)
-    return Pair(kind=Kind(), folder=tmp_path, a=a, b=b, codes=(0, 0), messages=("", ""), seconds=1.0, in_time=True)
+    return a, b
 
 
 def test_equal_dumps(tmp_path: Path) -> None:
-    found = compare_dumps(pair(tmp_path, [1.0, 2.0, 3.0, 4.0], [0.5, -0.5, 0.0, 1.0]))
+    found = compare_dumps(*pair(tmp_path, [1.0, 2.0, 3.0, 4.0], [0.5, -0.5, 0.0, 1.0]))
     assert found == [{"step": 2, "tensors": 2, "parted": 0}]
     assert lines(found) == ["step 2: 2 tensors, equal in every byte"]
 
 
 def test_the_first_difference_is_named_with_its_distance(tmp_path: Path) -> None:
     next_up = struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", 3.0))[0] + 1))[0]
-    (found,) = compare_dumps(pair(tmp_path, [1.0, 2.0, next_up, 4.0], [9.0, -0.5, 0.0, 1.0]))
+    (found,) = compare_dumps(*pair(tmp_path, [1.0, 2.0, next_up, 4.0], [9.0, -0.5, 0.0, 1.0]))
     assert (found["parted"], found["leaf"], found["sub_case"], found["index"], found["ulp"]) == (
         2, "weight.0", "weights first", [1, 0], 1,
     )  # fmt: skip
@@ -50,7 +48,7 @@ def test_the_first_difference_is_named_with_its_distance(tmp_path: Path) -> None
 
 
 def test_a_sign_of_zero_is_a_difference_of_bits_alone(tmp_path: Path) -> None:
-    (found,) = compare_dumps(pair(tmp_path, [1.0, 2.0, 3.0, 4.0], [0.5, -0.5, -0.0, 1.0]))
+    (found,) = compare_dumps(*pair(tmp_path, [1.0, 2.0, 3.0, 4.0], [0.5, -0.5, -0.0, 1.0]))
     assert (found["leaf"], found["sub_case"], found["index"], found["ulp"]) == (
         "gradient.0", "reduced gradients first", [1, 0], 0,
     )  # fmt: skip
