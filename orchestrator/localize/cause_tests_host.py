@@ -325,6 +325,8 @@ def several_threads(facts: Facts) -> str | None:
 @test(PLAIN)
 def hash_does_not_matter(facts: Facts) -> str | None:
     """does the order differ with hash() fixed?"""
+    if facts.how == CONTROL_FLOW and facts.lead("machine", "clock", near=1) is not None:
+        return None  # a size or a choice that was read or measured explains it, and no order does
     if facts.how in (REORDERED, CONTROL_FLOW) and facts.remedied.get("hash-seed"):
         return "the order differs with hash() of strings fixed"
     return None
