@@ -17,9 +17,9 @@ torch.manual_seed(42)
 torch.set_num_threads(1)
 IMPLEMENTATIONS = [
     lambda x, w: torch.einsum("blk,kd->bld", x, w),
-    lambda x, w: (x[..., :1200] @ w[:1200]) + (x[..., 1200:] @ w[1200:]),
-    lambda x, w: (x[..., :1000] @ w[:1000]) + (x[..., 1000:] @ w[1000:]),
-    lambda x, w: (x[..., :1300] @ w[:1300]) + (x[..., 1300:] @ w[1300:]),
+    lambda x, w: (x[..., :1200] @ w[:1200]) + (x[..., 1200:] @ w[1200:]),  # culprit
+    lambda x, w: (x[..., :1000] @ w[:1000]) + (x[..., 1000:] @ w[1000:]),  # culprit
+    lambda x, w: (x[..., :1300] @ w[:1300]) + (x[..., 1300:] @ w[1300:]),  # culprit
 ]
 chosen = {}
 
