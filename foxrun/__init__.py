@@ -14,6 +14,8 @@ from foxrun.fingerprint import fingerprint
 
 TYPE_CHECKING = False  # typing itself costs some milliseconds
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from foxrun.problems import ContractError, Problem
     from foxrun.reader import DirectorySource, Row, Run, Source, open_run
     from foxrun.schema import CONTRACT_VERSION, Leaf
@@ -63,16 +65,16 @@ def trace(model: object, optimizer: object = None, **named_state: object) -> Non
         marks.trace(model, optimizer, named_state)
 
 
-def step(n: int | None = None) -> None:
+def step(n: int | None = None, flush: Callable[[], None] | None = None) -> None:
     """In a traced process, step ``n`` is complete (the next one, when left out); elsewhere this does nothing.
 
     For programs without a torch optimizer, or whose steps are not its steps. After the first call these marks alone
-    end steps.
+    end steps. ``flush`` is called when the program is ended here, so that rows which it gathers are written.
     """
     if "foxrun.tracing.recorder" in _modules:
         from foxrun.tracing import marks
 
-        marks.step(n)
+        marks.step(n, flush)
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from foxrun.tracing import recorder
@@ -21,14 +22,15 @@ def trace(model: Any, optimizer: Any, named: dict[str, Any]) -> None:
         active.trouble(error)
 
 
-def step(n: int | None) -> None:
-    """Step ``n`` is complete."""
+def step(n: int | None, flush: Callable[[], None] | None = None) -> None:
+    """Step ``n`` is complete; ``flush`` writes what the program gathered, should it be ended here."""
     from foxrun.tracing import start
 
     active = recorder.active
     if start.site is None or active is None or active.ended:
         return
     try:
+        active.before_stop = flush
         start.site.steps.mark(n)
     except Exception as error:
         active.trouble(error)

@@ -34,6 +34,7 @@ class Recorder:
         self.local = _Local()
         self.hasher: Hasher | None = None
         self.at_end: list[Callable[[], None]] = []
+        self.before_stop: Callable[[], None] | None = None  # the program's own, where it is ended early
         self.ended = False
         self._events: list[dict[str, Any]] = []
         self._values: dict[int, int] = {}  # fingerprints that were read before their events were complete

@@ -242,6 +242,12 @@ def _named(optimizer: Any, known: dict[int, str], number: int) -> list[tuple[str
 
 def stop_now(recorder: Recorder) -> None:
     """End the program here, with exit code 0: its streams are flushed, its child processes ended."""
+    if recorder.before_stop is not None:
+        with recorder.quiet():
+            try:
+                recorder.before_stop()
+            except Exception as error:
+                recorder.trouble(error)
     recorder.end("stopped", 0)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

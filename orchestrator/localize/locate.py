@@ -263,7 +263,9 @@ def _result(
         subject=session.request.title,
         step=step,
         leaf=seen.leaf,
-        component=seen.component if session.request.other is not None else component_of(operation, seen),
+        component=seen.component
+        if session.request.other is not None or seen.declared
+        else component_of(operation, seen),
         operation=operation,
         parted=seen.parted or _file_leaf(seen),
         trials=session.trials,

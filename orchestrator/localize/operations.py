@@ -87,9 +87,11 @@ def _window(steps: StepsFound) -> tuple[int, int | None]:
     """The step itself and the one before, whose end made what this one reads."""
     if steps.step is None:
         return 0, None
+    seen = steps.traced_step if steps.traced_step is not None else steps.step + int(steps.declared)
+    last = min(max(steps.step, seen), steps.step + 1)
     if steps.step <= (FIRST_LOOK.last_step or 0):
-        return 0, steps.step
-    return max(0, steps.step - 1), steps.step
+        return 0, last
+    return max(0, min(steps.step, seen) - 1), last
 
 
 def _further_back(first: int, parted: int | None, moved: int) -> int:

@@ -28,9 +28,10 @@ SUB_CASES = {
 
 
 def compare_dumps(a: Path, b: Path) -> list[dict[str, Any]]:
-    """Compare the dumps of two processes, given their trace folders: one object for each dumped step: ``step``, ``tensors`` compared, ``parted`` of them, and the first that parts.
+    """Compare the dumps of two processes, given their trace folders.
 
-    The first has leaf, kind, sub_case, index (row-major), a, b and ulp (None for what is no finite float).
+    One object for each dumped step: ``step``, ``tensors`` compared, ``parted`` of them, and the first that parts, with
+    leaf, kind, sub_case, index (row-major), a, b and ulp (None for what is no finite float).
     """
     a, b = a / "dumps", b / "dumps"
     steps = sorted(int(folder.name[5:]) for folder in a.glob("step-*") if (folder / "index.json").is_file())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import time
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from typing import Any
 
 from orchestrator.causes import HOSTILE_TWIN_ALONE
 from orchestrator.errors import DeadlinePassed, JobFailed
+from orchestrator.localize import own_rows
 from orchestrator.localize.pair import Kind, Pair, Request, Window, run_pair
 from orchestrator.localize.result import Trial
 from orchestrator.localize.steps import StepsFound, compare_steps
+from orchestrator.twin_run import TWINS
 
 FILES = "(files)"
 
@@ -82,7 +85,7 @@ class Session:
 
     def compared(self, pair: Pair) -> StepsFound:
         """Where the rows of a pair part; files that the twins wrote count when no row says anything."""
-        found = compare_steps(pair.a.main.rows(), pair.b.main.rows())
+        found = _decided(compare_steps(pair.a.main.rows(), pair.b.main.rows()), _by_own_rows(pair))
         if found.step is not None and not (found.leaf == "(row)" and pair.failed):
             return found
         if pair.failed:
@@ -125,6 +128,25 @@ class Session:
         """Its traces are not needed any more."""
         if pair is not None and not self.options.keep:
             shutil.rmtree(pair.folder, ignore_errors=True)
+
+
+def _by_own_rows(pair: Pair) -> StepsFound | None:
+    """Where the rows part that the program itself writes; None where it writes none, or where they agree."""
+    runs = [own_rows.run_in(pair.folder / twin / "out") for twin in TWINS]
+    if runs[0] is None or runs[1] is None:
+        return None
+    found = compare_steps(own_rows.rows(runs[0]), own_rows.rows(runs[1]), declared=True)
+    return found if found.step is not None and found.leaf != "(row)" else None
+
+
+def _decided(traced: StepsFound, own: StepsFound | None) -> StepsFound:
+    """The program's own leaves say more than what is seen from outside, unless that parted clearly before.
+
+    A row of the program's may be numbered by one more than the step that is seen.
+    """
+    if own is None or own.step is None or (traced.step is not None and traced.step < own.step - 1):
+        return traced
+    return dataclasses.replace(own, traced_step=traced.step, ignored=traced.ignored)
 
 
 def files_that_differ(pair: Pair) -> list[str]:

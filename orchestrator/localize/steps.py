@@ -37,6 +37,8 @@ class StepsFound:
     leaves: int = 0
     note: str = ""
     ignored: list[str] = field(default_factory=list)  # generators that differ and that no step drew from
+    declared: bool = False  # by rows of the program's own, in the order of dataflow that it declared
+    traced_step: int | None = None  # where the traced rows part, when the program's own rows decide
 
 
 def is_generator(leaf: Leaf) -> bool:
@@ -44,8 +46,10 @@ def is_generator(leaf: Leaf) -> bool:
     return leaf.component == "generator" or leaf.name.startswith("generator")
 
 
-def compare_steps(a: Iterable[Row], b: Iterable[Row]) -> StepsFound:
-    """Compare two processes' rows, one at a time.
+def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False) -> StepsFound:
+    """Compare two processes' rows, one at a time, from the first step that both have.
+
+    ``declared``: the leaves stand in the order of dataflow; else states are taken as what the step reads.
 
     A generator's state alone is no difference: an unseeded one that nobody draws from differs in every process. It
     counts when something else parts, and it changed in the step, that is: somebody drew from it.
@@ -89,20 +93,21 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row]) -> StepsFound:
         return StepsFound(rows=rows, leaves=leaves, ignored=sorted(ignored), note=lengths)
     if found_rows is None:
         return _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
-    return _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths)
+    return _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
 
 
 def _classed(
     rows: tuple[Row, Row], first: StepsFound, drawn: set[str], growth: list[Growth], count: int, leaves: int,
-    ignored: set[str], note: str,
+    ignored: set[str], note: str, declared: bool,
 ) -> StepsFound:  # fmt: skip
     pairs, _ = _pairs(*rows)
     parted = [pair for pair in pairs if pair[0].fingerprint != pair[1].fingerprint]
     unused = {pair[0].name for pair in parted if is_generator(pair[0]) and pair[0].name not in drawn}
     parted = [pair for pair in parted if pair[0].name not in unused]
-    origin = _origin([pair[0] for pair in parted])
-    reads = _read_rank(origin) is not None
-    classed = [_parted(pair, origin, rows[0].step, first.row) for pair in parted]
+    origin = parted[0][0] if declared else _origin([pair[0] for pair in parted])
+    read = _reads(rows[0], declared)
+    reads = origin.name in read
+    classed = [_parted(pair, origin, rows[0].step, first.row, read) for pair in parted]
     classed.sort(key=lambda leaf: leaf.role != ORIGIN)
     return StepsFound(
         step=rows[0].step,
@@ -118,7 +123,16 @@ def _classed(
         leaves=leaves,
         note=note,
         ignored=sorted(ignored | unused),
+        declared=declared,
     )
+
+
+def _reads(row: Row, declared: bool) -> set[str]:
+    """Leaves that the step reads: by their kind, or in a declared order those before the first that it made."""
+    leaves: Iterable[Leaf] = row.leaves
+    if declared:
+        leaves = itertools.takewhile(lambda leaf: _read_rank(leaf) is not None, leaves)
+    return {leaf.name for leaf in leaves if _read_rank(leaf) is not None}
 
 
 def _origin(leaves: Sequence[Leaf]) -> Leaf:
@@ -146,17 +160,17 @@ def component_of(leaf: Leaf) -> str:
     )
 
 
-def _parted(pair: tuple[Leaf, Leaf], origin: Leaf, step: int, row: int) -> Parted:
+def _parted(pair: tuple[Leaf, Leaf], origin: Leaf, step: int, row: int, read: set[str]) -> Parted:
     leaf = pair[0]
     if leaf.name == origin.name:
-        if _read_rank(leaf) is not None and row > 0:
+        if leaf.name in read and row > 0:
             why = f"step {step} reads it parted, though all of the row before agrees: what ran between made it differ"
-        elif _read_rank(leaf) is not None:
+        elif leaf.name in read:
             why = "it is parted when the first step reads it: the start of the program made the difference"
         else:
             why = "all that stands before it in dataflow order agrees, the states that the step reads too"
         role = ORIGIN
-    elif _read_rank(leaf) is not None and _read_rank(origin) is not None:
+    elif leaf.name in read and origin.name in read:
         role = INHERITED
         why = f"read parted by the same step as {origin.name}, which stands nearer to where such a state is made"
     else:
@@ -225,4 +239,14 @@ def _with(found: StepsFound, **changes: object) -> StepsFound:
 
 
 def _beside(a: Iterable[Row], b: Iterable[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    yield from itertools.zip_longest(a, b)
+    """Rows in pairs; what a resumed run did not make again is passed over at its start."""
+    left, right = iter(a), iter(b)
+    one, other = next(left, None), next(right, None)
+    while one is not None and other is not None and one.step != other.step:
+        if one.step < other.step:
+            one = next(left, None)
+        else:
+            other = next(right, None)
+    if one is not None or other is not None:
+        yield one, other
+    yield from itertools.zip_longest(left, right)

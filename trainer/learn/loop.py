@@ -140,7 +140,7 @@ class Loop:
         self, step: int, phase: str, metrics: Mapping[str, torch.Tensor], recorder: Recorder, clock: _Clock
     ) -> None:
         self.tape.close_row(step, phase, metrics, recorder)
-        foxrun.step(step)
+        foxrun.step(step, self.salvage)
         done = step + 1
         clock.tick(done, phase)
         self._progress(done, self._schedule.total)
