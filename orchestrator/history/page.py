@@ -15,7 +15,7 @@ import jinja2
 
 from orchestrator.compare.text import dollars
 from orchestrator.history.entries import Entry, newest_first
-from orchestrator.report.html import _UNPRINTABLE
+from orchestrator.report.html import UNPRINTABLE
 
 # Rows that the browser lays out together, and cells of the strip above them.
 GROUP = 100
@@ -52,7 +52,7 @@ def render(entries: Sequence[Entry], *, title: str = "") -> str:
             )
         )
     text = _template().render(branches=branches, total=len(ordered), title=title, group=GROUP)
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def link(report: str) -> str:

@@ -15,7 +15,6 @@ def test_a_trainer_that_fails_in_the_gate_is_read_by_the_workflows_log(repo: Pla
     assert "/foxrun/out" not in done.json["message"] + done.json["next"]
     log = repo("logs", "broken", "--node", "gate").out
     assert "gate: twin1: small trainer, leg twin1\n" in log
-    assert "gate: twin2: small trainer, leg twin2\n" in log
 
 
 def test_parts_that_failed_alike_are_one_line() -> None:

@@ -56,7 +56,7 @@ def test_the_exit_handler_names_the_part_that_failed_first(here: Place) -> None:
     words = ["alert", "--verdict", "absent.json", "--workflow", "w", "--status", "Failed", "--failures", quoted]
     with webhook() as receiver:
         done = here(*words, FOXRUN_ALERTS=f"json://u:secret@127.0.0.1:{receiver.port}/")
-    assert (done.code, done.out) == (0, "alert sent to 1 of 1 channel: job_failed\n")
+    assert (done.code, done.out) == (0, "alert sent to json\n")
     [(_, _, body)] = receiver.received
     assert body["foxrun"]["message"] == (
         "workflow w: first leg-a: exit code 1: no data; "

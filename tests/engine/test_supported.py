@@ -15,7 +15,8 @@ OK = sh("ok", "true")
 GOLDEN = sorted((Path(__file__).parents[1] / "workflows" / "golden").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+# A CronWorkflow is the cluster's own; what it starts is the template `nightly`.
+@pytest.mark.parametrize("path", [p for p in GOLDEN if "cron" not in p.stem], ids=lambda path: path.stem)
 def test_our_own_workflows_have_all_that_they_need(path: Path) -> None:
     loaded = yaml.safe_load(path.read_text())
     assert unsupported(loaded) == []

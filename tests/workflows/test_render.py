@@ -102,7 +102,7 @@ def _parameters(task: dict[str, Any]) -> list[dict[str, str]]:
 def test_against_changes_the_code_of_leg_b_alone() -> None:
     plain = to_dict(regression_pair(replace(ALL, against=None, against_tree=None)))["spec"]["templates"]
     against = to_dict(regression_pair(ALL))["spec"]["templates"]
-    assert {t["name"] for t, u in zip(plain, against, strict=True) if t != u} == {"main", "compare"}
+    assert {t["name"] for t, u in zip(plain, against, strict=True) if t != u} == {"main", "compare", "exit-handler"}
     changed = [
         (one["name"], old["name"], new["value"])
         for one, other in zip(plain[0]["dag"]["tasks"], against[0]["dag"]["tasks"], strict=True)
