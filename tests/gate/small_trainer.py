@@ -1,6 +1,6 @@
 """A trainer of a few milliseconds that writes the run contract, exact unless it is told to take a value from elsewhere.
 
--p source=NAME[@LEG] adds one value that must not matter to a weight at step 2; -p end=NAME[@LEG] ends it in another way.
+-p source=NAME[@LEG] adds a value that must not matter to a weight at step 2; -p end=NAME[@LEG] ends it in another way.
 """
 
 import argparse
