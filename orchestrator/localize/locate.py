@@ -17,6 +17,7 @@ from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, try_remedies
 from orchestrator.localize.replay import computes, replay
 from orchestrator.localize.result import (
+    CHANGED_BEHIND,
     HOST_VALUE,
     OUTPUTS_DIFFER,
     Localization,
@@ -53,6 +54,8 @@ def localize(session: Session) -> Localization:
     if parted is None:
         return dataclasses.replace(_clean(session), dumps=session.dumps)
     kind, steps, pair = parted
+    if steps.step is not None:
+        session.go_on_from(pair, steps.step)
     found = _operations(session, kind, steps, pair)
     main = _chosen(found)
     facts = _facts(session, kind, steps, main, pair)
@@ -155,6 +158,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> 
         one = look(session, kind, steps, what, dump=_to_dump(known))
         if one is None:
             session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
+            session.start_over()
             continue
         if early is not None and _name(one) == _name(early):
             one = early  # the same was there before it showed in a leaf
@@ -314,6 +318,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
     """A module's path, else data, generator, weights, optimizer, loss, host or state."""
     if operation is None:
         return steps.component
+    if operation.how == CHANGED_BEHIND and steps.component:
+        return steps.component  # the memory that changed, and not the module that was the first to read it
     if operation.module:
         return operation.module
     if operation.how == "seed" or operation.kind in ("draw", "seed"):

@@ -1,17 +1,20 @@
-"""A drifted pair, or two runs, as a command that can be run twice here: all that it was run with is known."""
+"""A drifted pair, or two runs, run again here: all that they were run with is known."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.compare.verdict import DRIFT, GATE_FAILED, IDENTICAL, Verdict
-from orchestrator.errors import UsageError
-from orchestrator.localize.pair import OUT, Request
-from orchestrator.localize.result import Localization
+from orchestrator.compare.verdict import DRIFT, GATE_FAILED, IDENTICAL, INCOMPARABLE, INCOMPLETE, Verdict
+from orchestrator.errors import FoxrunError, IncompleteRun, UsageError
+from orchestrator.localize import known_command
+from orchestrator.localize.known_command import LATE_STEP, Known
+from orchestrator.localize.pair import Request
+from orchestrator.localize.result import INHERITED, ORIGIN, Localization, Parted
 from orchestrator.localize.session import Listener, Options
 from orchestrator.settings import Settings
 
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
     from orchestrator.places import Places
 
-_OURS = ("python", "-m", "trainer")
+STEPS_AFTER = 20  # here it may part later than the pair did
+_FIRST = "first in dataflow order of the pair's own leaves that part at this step; those before it agree"
 
 
 def localize_pair(
@@ -33,51 +37,104 @@ def localize_pair(
     places: Places | None,
     listener: Listener,
 ) -> Localization:
-    """Run the trainer of a pair again, traced. Raises UsageError when what it was run with cannot be found out."""
+    """Run the trainer of a pair again, traced.
+
+    Raises UsageError for what is no pair, IncompleteRun when what it was run with cannot be found out.
+    """
+    fetch = _Inputs(settings, places)
     if len(subject) == 2:
         from orchestrator import comparison
 
         verdict = comparison.compare(subject[0], subject[1], places=places)
-        command = command_of_manifest(verdict)
-        return _run(command, verdict, options, environ, settings, out, listener, " ".join(subject))
-    if len(subject) != 1:
+        if verdict.verdict in (INCOMPARABLE, INCOMPLETE):
+            raise IncompleteRun(
+                f"{subject[0]} and {subject[1]} cannot be compared: {verdict.message}", remedy=verdict.next
+            )
+        known, title = known_command.of_manifest(verdict, fetch), " ".join(subject)
+    elif len(subject) == 1:
+        title, workflow, verdict = _workflow(engine(), subject[0])
+        known = known_command.of_workflow(engine(), workflow, verdict, fetch)
+    else:
         raise UsageError(
             f"{shlex.join(subject)}: one pair's name, or two runs, or -- and a command",
             remedy=f"foxrun localize -- {shlex.join(subject)}",
         )
-    name, workflow, verdict = _workflow(engine(), subject[0])
-    command = command_of_workflow(engine(), workflow)
-    return _run(command, verdict, options, environ, settings, out, listener, name)
+    return _run(known, verdict, options, environ, settings, out, listener, title)
 
 
 def _run(
-    command: tuple[tuple[str, ...], dict[str, str]], verdict: Verdict, options: Options, environ: Mapping[str, str],
-    settings: Settings, out: Path | None, listener: Listener, title: str,
+    known: Known, verdict: Verdict, options: Options, environ: Mapping[str, str], settings: Settings,
+    out: Path | None, listener: Listener, title: str,
 ) -> Localization:  # fmt: skip
-    import dataclasses
-
     from orchestrator.localize.request import run
 
-    words, extra = command
-    directory = _code(extra.get("FOXRUN_SHA", ""), settings)
+    directory, code = _code(known.commit, settings)
     if verdict.verdict == IDENTICAL:
         listener.stage(f"{title} is identical; its trainer is run again all the same")
     first = verdict.first_divergence
-    if options.stop_after is None and first is not None and isinstance(first.step, int):
-        # The pair's own rows say where it parted; a little more, since here it may part elsewhere.
-        options = dataclasses.replace(options, stop_after=first.step + 20)
-    request = Request(command=words, directory=directory, environ={**environ, **extra}, in_place=True, title=title)
+    step = first.step if first is not None and isinstance(first.step, int) else None
+    if options.stop_after is None and step is not None:
+        options = dataclasses.replace(options, stop_after=step + STEPS_AFTER)
+    variables = {"FOXRUN_SHA": known.commit} if known.commit else {}
+    request = Request(
+        command=known.words, directory=directory, environ={**environ, **variables}, in_place=True, title=title,
+        legs=known.legs,
+    )  # fmt: skip
+    if step is not None and step >= LATE_STEP:
+        both = known_command.with_checkpoint(known.words, step - 2)
+        if both is not None:
+            request = dataclasses.replace(request, command=both[0], from_checkpoint=both[1], checkpoint_step=step - 2)
     result = run(request, options, listener, out)
+    return _beside(result, verdict, code)
+
+
+def _beside(result: Localization, verdict: Verdict, code: str) -> Localization:
+    """The result with what the pair itself said. Where its rows say more than the twins' do, they decide."""
     notes = list(result.notes)
+    first = verdict.first_divergence
     if first is not None:
         notes.insert(
             0, f"the pair itself parted at step {first.step} in {first.leaf}; this was found by running it again here"
         )
         if result.found and (result.step, result.leaf) != (first.step, first.leaf):
-            notes.append(
-                "the place is not the pair's: the first leaf to part may alternate, or this machine is another one"
-            )
+            if _shows_later(result, verdict):
+                result = _by_the_pair(result, verdict)
+            else:
+                notes.append(
+                    "the place is not the pair's: the first leaf to part may alternate, or this machine is another one"
+                )
+    if code:
+        notes.append(code)
     return dataclasses.replace(result, verdict=verdict, notes=notes)
+
+
+def _shows_later(result: Localization, verdict: Verdict) -> bool:
+    """Whether the twins showed leaves of other names than the pair's rows have, and not before the pair parted."""
+    first = verdict.first_divergence
+    names = {leaf.name for leaf in verdict.parted}
+    return (
+        first is not None and isinstance(first.step, int) and result.step is not None and result.step >= first.step
+        and bool(names) and not any(leaf.leaf in names and leaf.leaf != "loss" for leaf in result.parted)
+    )  # fmt: skip
+
+
+def _by_the_pair(result: Localization, verdict: Verdict) -> Localization:
+    from orchestrator.localize.locate import message
+
+    first = verdict.first_divergence
+    assert first is not None and isinstance(first.step, int)
+    parted = [
+        Parted(
+            leaf=leaf.name, kind=leaf.kind, component=leaf.component,
+            role=ORIGIN if leaf.name == first.leaf else INHERITED,
+            why=_FIRST if leaf.name == first.leaf else f"stands after {first.leaf} in dataflow order",
+            a=leaf.checksum_a, b=leaf.checksum_b,
+        )
+        for leaf in verdict.parted
+    ]  # fmt: skip
+    component = next((leaf.component for leaf in parted if leaf.leaf == first.leaf), result.component)
+    changed = dataclasses.replace(result, step=first.step, leaf=first.leaf, component=component, parted=parted)
+    return dataclasses.replace(changed, message=message(changed))
 
 
 def _workflow(engine: Engine, text: str) -> tuple[str, Mapping[str, Any], Verdict]:
@@ -91,75 +148,47 @@ def _workflow(engine: Engine, text: str) -> tuple[str, Mapping[str, Any], Verdic
         raise UsageError(f"workflow {name} is not completed", remedy=f"foxrun watch {name}")
     verdict = judge(engine, workflow)
     if verdict.verdict not in (DRIFT, GATE_FAILED, IDENTICAL) and verdict.exit_code:
-        raise UsageError(
-            f"workflow {name} is {verdict.verdict}, not parted: {verdict.message}", remedy=f"foxrun logs {name}"
-        )
+        kind = IncompleteRun if verdict.verdict in (INCOMPARABLE, INCOMPLETE) else UsageError
+        raise kind(f"workflow {name} is {verdict.verdict}, not parted: {verdict.message}", remedy=f"foxrun logs {name}")
     return name, workflow, verdict
 
 
-def command_of_workflow(engine: Engine, workflow: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The leg's own command with its arguments, and the variables that say which code it is."""
-    from orchestrator.runnable import input_of
+class _Inputs:
+    """Inputs by their key: in the store of this machine, else fetched from the bucket that is set."""
 
-    values = {
-        str(item.get("name")): str(item.get("value"))
-        for item in (workflow["spec"].get("arguments") or {}).get("parameters") or []
-    }
-    trainer: tuple[str, ...] = _OURS
-    for template in workflow["spec"].get("templates") or []:
-        container = template.get("container") or {}
-        if template.get("name") == "leg" and "--out" in (container.get("args") or []):
-            args = [str(word).replace("$$", "$") for word in container["args"]]
-            trainer = (*[str(word) for word in container.get("command") or []], *args[: args.index("--out")])
-    data = input_of(engine, workflow)
-    artifacts = (workflow["spec"].get("arguments") or {}).get("artifacts") or []
-    if data is None and artifacts:
-        raise UsageError(
-            "the pair's input file does not lie on this machine",
-            remedy=f"fetch it and run: foxrun localize -- {shlex.join(trainer)} --out '{OUT}' --data FILE ...",
-        )
-    words = trainer_command(
-        trainer, seed=values.get("seed", "42"), mode=values.get("mode", "1"), steps=values.get("steps", "100"),
-        eval_steps=values.get("eval-steps", values.get("eval_steps", "0")),
-        parameters=values.get("parameters", "{}"), data=data,
-    )  # fmt: skip
-    return words, {"FOXRUN_SHA": values["sha"]} if values.get("sha") else {}
+    def __init__(self, settings: Settings, places: Places | None) -> None:
+        self._settings, self._places = settings, places
+
+    def __call__(self, key: str) -> Path | None:
+        from orchestrator.settings import home_directory
+
+        home = home_directory(self._settings)
+        for here in (home / "artifacts" / key, home / "fetched" / key):
+            if here.is_file():
+                return here
+        if not self._settings.s3_bucket:
+            return None
+        from orchestrator.places import Places
+
+        target = home / "fetched" / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            (self._places or Places(self._settings)).store().fetch(key, target)
+        except FoxrunError as error:
+            raise IncompleteRun(f"the input {key} cannot be fetched: {error}", remedy=error.remedy) from None
+        return target
 
 
-def trainer_command(
-    trainer: Sequence[str], *, seed: str, mode: str, steps: str, eval_steps: str, parameters: str, data: Path | None
-) -> tuple[str, ...]:
-    """What a trainer is called with (docs/run-contract.md)."""
-    words = [*trainer, "--out", OUT, "--seed", seed, "--mode", mode, "--steps", steps, "--eval-steps", eval_steps]
-    return (*words, "--parameters", parameters, *(["--data", str(data)] if data is not None else []))
-
-
-def command_of_manifest(verdict: Verdict) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The command that a run's manifest holds, writing elsewhere. Raises UsageError where there is none."""
-    manifest = next((run.manifest for run in verdict.runs if run.manifest.get("command")), None)
-    if manifest is None:
-        raise UsageError(
-            "neither run says what made it: no manifest with a command",
-            remedy="foxrun localize -- COMMAND, with the command that made them",
-        )
-    words = [str(word) for word in manifest["command"]]
-    if "--out" in words[:-1]:
-        words[words.index("--out") + 1] = OUT
-    if words and words[0].endswith(".py"):
-        words = ["python", *words]
-    commit = str((manifest.get("code") or {}).get("commit_asked") or "")
-    return tuple(words), {"FOXRUN_SHA": commit} if len(commit) == 40 else {}
-
-
-def _code(sha: str, settings: Settings) -> Path:
-    """A clean worktree of the commit that ran, where this repository has it; else the files here."""
+def _code(sha: str, settings: Settings) -> tuple[Path, str]:
+    """A clean worktree of the commit that ran, where this repository has it; else the files here, and a note."""
     from foxrun import git
     from orchestrator.settings import home_directory
 
-    if len(sha) == 40:
-        try:
-            top = git.top_level(Path.cwd())
-            return git.add_worktree(top, git.resolve(top, sha), home_directory(settings) / "worktrees" / sha)
-        except git.GitError:
-            pass
-    return Path(os.getcwd())  # noqa: PTH109
+    here = Path(os.getcwd())  # noqa: PTH109
+    if len(sha) != 40:
+        return here, "" if not sha else f"{sha} is no commit; the files here were run"
+    try:
+        top = git.top_level(here)
+        return git.add_worktree(top, git.resolve(top, sha), home_directory(settings) / "worktrees" / sha), ""
+    except git.GitError:
+        return here, f"commit {sha[:12]} is not in the repository here: the files here were run, which may be others"

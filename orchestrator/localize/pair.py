@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ from orchestrator.twin_run import TWINS, this_interpreter
 from orchestrator.twins import Twin, no_survivors
 
 SITE = Path(foxrun.__file__).parent / "tracing" / "site"
-OUT = "{out}"
+OUT, CHECKPOINT = "{out}", "{checkpoint}"
 POLL_S = 0.05
 GRACE_S = 20.0
 # Set before a process starts, so the switch is the environment's.
@@ -50,6 +51,9 @@ class Request:
     in_place: bool = False
     work: Path = Path()  # where traces lie while they are needed
     title: str = ""
+    legs: tuple[str, str] | None = None  # what the twins are told that they are (FOXRUN_LEG)
+    from_checkpoint: tuple[str, ...] = ()  # goes on from {checkpoint}, which the command writes before that step
+    checkpoint_step: int = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +175,8 @@ def _start(
     left_out = {"hash-seed"} & set(kind.remedies) | ({"memory"} if "filled-memory" in kind.remedies else set())
     hostilities = [name for name in kind.hostilities if name not in left_out]
     env = twin_environment(name, base, scratch=own, hostilities=hostilities)
+    if request.legs is not None:
+        env["FOXRUN_LEG"] = request.legs[TWINS.index(name)]
     if kind.threads is not None:
         env |= dict.fromkeys(THREAD_VARIABLES, str(kind.threads[TWINS.index(name)]))
     for remedy in kind.remedies:
@@ -260,18 +266,8 @@ def prepared(request: Request) -> tuple[Request, list[str]]:
     words = [_absolute(request.command, request.directory)]
     if request.other:
         words.append(_absolute(request.other, request.directory))
-    return (
-        Request(
-            command=words[0],
-            directory=request.directory,
-            environ=request.environ,
-            other=words[1] if request.other else None,
-            in_place=in_place,
-            work=request.work,
-            title=request.title,
-        ),
-        notes,
-    )
+    other = words[1] if request.other else None
+    return dataclasses.replace(request, command=words[0], other=other, in_place=in_place), notes
 
 
 def _absolute(command: tuple[str, ...], directory: Path) -> tuple[str, ...]:

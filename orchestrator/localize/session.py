@@ -13,7 +13,7 @@ from typing import Any
 from orchestrator.causes import HOSTILE_TWIN_ALONE
 from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import own_rows
-from orchestrator.localize.pair import Kind, Pair, Request, Window, run_pair
+from orchestrator.localize.pair import CHECKPOINT, Kind, Pair, Request, Window, run_pair
 from orchestrator.localize.result import Trial
 from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.twin_run import TWINS
@@ -57,6 +57,7 @@ class Session:
     seconds: list[float] = field(default_factory=list)
     pairs: int = 0
     dumps: list[dict[str, Any]] = field(default_factory=list)
+    whole: Request | None = None  # the request from the start, while twins go on from a checkpoint
 
     @property
     def left(self) -> float:
@@ -109,6 +110,29 @@ class Session:
                 "a time or a path in it would be a reason"
             )
         return found
+
+    def go_on_from(self, pair: Pair, step: int) -> None:
+        """Let later twins start at the exact checkpoint of this pair's first twin, where it lies before ``step``."""
+        at = self.request.checkpoint_step
+        if not self.request.from_checkpoint or step <= at:
+            return
+        files = sorted((pair.folder / TWINS[0] / "out").glob(f"**/checkpoint-{at}.pt"))
+        if not files:
+            return
+        kept = self.request.work / files[0].name
+        shutil.copy2(files[0], kept)
+        words = tuple(word.replace(CHECKPOINT, str(kept)) for word in self.request.from_checkpoint)
+        self.whole = self.request
+        self.request = dataclasses.replace(self.request, command=words, from_checkpoint=())
+        self._note(f"from the second pair on, twins began at step {at}, from one exact checkpoint of the first pair")
+
+    def start_over(self) -> bool:
+        """Let twins run from their start again; False where they do."""
+        if self.whole is None:
+            return False
+        self.request, self.whole = self.whole, None
+        self._note("twins from the checkpoint agreed: what parts them lies before it; they ran from their start again")
+        return True
 
     def _failed(self, pair: Pair) -> None:
         which = pair.failed
