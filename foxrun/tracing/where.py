@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 PROGRAM, LIBRARY, IMPORT = "program", "library", "import"
 _STDLIB = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
+TRACING = OURS + "tracing" + os.sep
 SITES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 # torch and what it brings along; their own files are nobody's program.
 _SKIPPED = {
@@ -76,6 +77,8 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
             return frame
         if kind is IMPORT:
             return None
+        if filename.startswith(OURS) and not filename.startswith(TRACING):
+            return None  # a run's id and its times are the contract's own
         if not filename.startswith(OURS):
             packaged = any(site in filename for site in SITES)
             if packaged and torch_too:

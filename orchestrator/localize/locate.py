@@ -8,13 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from orchestrator.errors import DeadlinePassed
 from orchestrator.localize import raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import Origin
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, first_look, look
 from orchestrator.localize.pair import Kind, Pair
-from orchestrator.localize.remedies import Tried, try_remedies
+from orchestrator.localize.remedies import Tried, code_changes, try_remedies
 from orchestrator.localize.replay import computes, replay
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
@@ -50,28 +51,52 @@ def localize(session: Session) -> Localization:
     Raises:
         JobFailed: the program fails; DeadlinePassed: it does not end in time; UsageError: it cannot be started.
     """
-    parted = _until_parted(session)
+    try:
+        parted = _until_parted(session)
+    except KeyboardInterrupt:
+        session.listener.stage(f"interrupted: {len(session.trials)} pairs agreed, and nothing parted so far")
+        raise
     if parted is None:
         return dataclasses.replace(_clean(session), dumps=session.dumps)
     kind, steps, pair = parted
     if steps.step is not None:
         session.go_on_from(pair, steps.step)
-    found = _operations(session, kind, steps, pair)
-    main = _chosen(found)
-    facts = _facts(session, kind, steps, main, pair)
-    if main is not None and session.options.replay_runs:
-        facts = dataclasses.replace(facts, replay=replay(session, main, found))
-    causes = judge(facts)
-    tried = Tried(facts=facts, remedies=[])
-    if session.options.remedies:
-        tried = try_remedies(session, kind, facts, causes, _rate(session, kind))
-        causes = judge(tried.facts)
-    result = _result(session, steps, main, found, tried.facts)
+    found: list[Found] = []
+    tried: Tried | None = None
+    try:
+        _operations(session, kind, steps, pair, found)
+        facts = _facts(session, kind, steps, _chosen(found), pair)
+        main = _chosen(found)
+        if main is not None and session.options.replay_runs:
+            facts = dataclasses.replace(facts, replay=replay(session, main, found))
+        tried = Tried(facts=facts, remedies=[])
+        if session.options.remedies:
+            try_remedies(session, kind, tried, judge(facts), _rate(session, kind))
+    except (DeadlinePassed, KeyboardInterrupt) as stop:
+        _ended_early(session, stop, tried)
+    if tried is None:
+        tried = Tried(facts=_facts(session, kind, steps, _chosen(found), pair), remedies=[])
+    code_changes(tried)
+    return _told(session, steps, pair, found, tried)
+
+
+def _ended_early(session: Session, stop: BaseException, tried: Tried | None) -> None:
+    """What is known is told all the same: a place without a remedy is more than nothing."""
+    why = "the time was over" if isinstance(stop, DeadlinePassed) else "interrupted"
+    text = f"what came after pair {session.pairs}: {why}"
+    if session.options.remedies and (tried is None or not tried.remedies):
+        text += "; no remedy was tried"
+    session.not_looked_at.append(text)
+    session.listener.stage(f"{why}; what was found so far:")
+
+
+def _told(session: Session, steps: StepsFound, pair: Pair, found: Sequence[Found], tried: Tried) -> Localization:
+    result = _result(session, steps, _chosen(found), found, tried.facts)
     result = dataclasses.replace(
         result,
-        causes=causes,
+        causes=judge(tried.facts),
         remedies=source.with_lines(tried.remedies, result.operation),
-        replay=facts.replay,
+        replay=tried.facts.replay,
         dumps=session.dumps,
         further=[*result.further, *tried.further],
     )
@@ -136,9 +161,8 @@ def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
         session.not_looked_at.append(text)
 
 
-def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> list[Found]:
+def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, found: list[Found]) -> None:
     """Trials with events. Two that name one origin are enough; else three, since the first divergence may alternate."""
-    found: list[Found] = []
     wanted = min(session.options.trials, 3)
     resumed = session.request.other is not None
     first = at_once(pair, steps, resumed)
@@ -164,7 +188,6 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair) -> 
             one = early  # the same was there before it showed in a leaf
         found.append(one)
         _tell(session, kind, one.steps, one)
-    return found
 
 
 def _to_dump(known: Found | None) -> tuple[tuple[str, int], ...]:
@@ -238,7 +261,7 @@ def _lines(main: Found | None, pair: Pair) -> tuple[str, ...]:
         return ()
     origin = main.origin
     places = dict.fromkeys(e.where for e in (origin.a, origin.b, origin.reader) if e is not None)
-    return tuple(line for place in places for line in source.around(place, pair.a.main.header))
+    return tuple(line for place in places for line in source.around(place, pair.a.main.header, pair.directory))
 
 
 def _result(
@@ -260,6 +283,8 @@ def _result(
     not_looked = list(session.not_looked_at)
     if operation is None:
         not_looked.append("the operation: the recorded events of both twins agree, or none were recorded")
+    if any(item.cut for item in found):
+        not_looked.append("events long after the twins part: there are too many of them to be held in memory")
     if steps.ignored:
         not_looked.append(f"generators that differ and that no step drew from: {', '.join(steps.ignored)}")
     return Localization(
@@ -303,7 +328,7 @@ def operation_of(item: Found) -> Operation | None:
         module=e.module or (origin.reader.module if origin.reader is not None else ""),
         phase=e.phase,
         how=origin.how or OUTPUTS_DIFFER,
-        source=source.line_of(e.where, item.pair.a.main.header),
+        source=source.line_of(e.where, item.pair.a.main.header, item.pair.directory),
         shapes=e.shapes,
         step=e.step,
         process=origin.process,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from orchestrator.localize import bounded
 from orchestrator.localize.events import Aligned, Origin, align
 from orchestrator.localize.facts import Lead, leads
 from orchestrator.localize.pair import Kind, Pair, Window
@@ -28,6 +29,7 @@ class Found:
     leads: tuple[Lead, ...]
     first_step: int
     children: int
+    cut: bool = False  # the streams go on after what was held side by side
     early: bool = False  # of the first look, before any leaf showed it
 
 
@@ -49,7 +51,7 @@ def look(
     session: Session, kind: Kind, steps: StepsFound, what: str, dump: tuple[tuple[str, int], ...] = ()
 ) -> Found | None:
     """Twins with events around the step; None when they agreed this time. ``dump``: events whose tensors are kept."""
-    first, last = _window(steps)
+    first, last = window_of(steps)
     moved = 0
     while True:
         window = Window(
@@ -83,10 +85,10 @@ def look(
         return found
 
 
-def _window(steps: StepsFound) -> tuple[int, int | None]:
+def window_of(steps: StepsFound) -> tuple[int, int | None]:
     """The step itself and the one before, whose end made what this one reads."""
-    if steps.step is None:
-        return 0, None
+    if steps.step is None or (steps.declared and not steps.traced_rows):
+        return 0, None  # no step is seen from outside
     seen = steps.traced_step if steps.traced_step is not None else steps.step + int(steps.declared)
     last = min(max(steps.step, seen), steps.step + 1)
     if steps.step <= (FIRST_LOOK.last_step or 0):
@@ -105,8 +107,8 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
     main = pair.a.main.name
     # A resumed twin did other things before; only what both do from the parted step on can be held side by side.
     start = (seen.step or 0) if resumed else 0
-    mine, others = ((e for e in side.main.events() if e.step >= start) for side in (pair.a, pair.b))
-    aligned = align(mine, others, process=main, resumed=resumed)
+    streams = bounded.read(pair.a.main, pair.b.main, start)
+    aligned = align(streams.a, streams.b, process=main, resumed=resumed)
     origin = aligned.origin
     children = [name for name in pair.a.processes if name != main]
     host = aligned.host
@@ -114,7 +116,7 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
         for name in children:
             if name not in pair.b.processes:
                 continue
-            below = align(pair.a.processes[name].events(), pair.b.processes[name].events(), process=name)
+            below = of_process(pair, name)
             if below.origin is not None:
                 origin, host = below.origin, below.host
                 break
@@ -126,4 +128,11 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
         leads=leads(host, origin),
         first_step=first,
         children=len(children),
+        cut=streams.cut,
     )
+
+
+def of_process(pair: Pair, name: str) -> Aligned:
+    """Both twins' streams of one process, aligned."""
+    streams = bounded.read(pair.a.processes[name], pair.b.processes[name])
+    return align(streams.a, streams.b, process=name)

@@ -93,6 +93,7 @@ class Pair:
     in_time: bool
     written: tuple[dict[str, str], dict[str, str]] = field(default=({}, {}))
     linked: tuple[str, ...] = ()
+    directory: Path | None = None  # where the program's files lie
 
     @property
     def failed(self) -> list[int]:
@@ -131,6 +132,7 @@ def run_pair(
         seconds=time.monotonic() - started,
         in_time=in_time,
         written=(written[0], written[1]),
+        directory=request.directory,
     )
 
 

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foxrun.tracing.switches import SWITCHES
+from orchestrator.errors import DeadlinePassed, JobFailed
+from orchestrator.localize import bounded
 from orchestrator.localize.cause_table import BY_NAME
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts, leads
+from orchestrator.localize.operations import of_process, window_of
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
     HIDDEN,
@@ -38,9 +41,12 @@ class Tried:
     further: list[Operation] = field(default_factory=list)
 
 
-def try_remedies(session: Session, kind: Kind, facts: Facts, causes: Sequence[Cause], rate: float) -> Tried:
-    """Try the switches of the best candidates. What only filled memory makes equal is hidden, never verified."""
-    tried = Tried(facts=facts, remedies=[])
+def try_remedies(session: Session, kind: Kind, tried: Tried, causes: Sequence[Cause], rate: float) -> None:
+    """Try the switches of the best candidates. What only filled memory makes equal is hidden, never verified.
+
+    ``tried`` grows while it goes on, so that what is known stays when time or patience end.
+    """
+    facts = tried.facts
     on: tuple[str, ...] = ()
     current = facts
     for _ in range(MOST_ORIGINS):
@@ -53,8 +59,6 @@ def try_remedies(session: Session, kind: Kind, facts: Facts, causes: Sequence[Ca
             break
         current = next_facts
         causes = judge(current)
-    _code_changes(tried, causes)
-    return tried
 
 
 def _first_that_changes(
@@ -69,7 +73,14 @@ def _first_that_changes(
                 _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
                 return None
             switched = dataclasses.replace(kind, remedies=(*on, name))
-            pair, differs, next_facts = _screen(session, switched, facts)
+            try:
+                pair, differs, next_facts = _screen(session, switched, facts)
+            except JobFailed as error:
+                _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"with it {error}")
+                continue
+            except DeadlinePassed:
+                _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
+                raise
             if not differs:
                 _measure(tried, name, False)
                 if name in HIDES and cause.name == "uninitialised-memory":
@@ -99,19 +110,22 @@ def _first_that_changes(
 def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Facts]:
     """One pair with the switch on, with events around the step where it parted before."""
     step = facts.steps.step
-    first = 0 if step is None or step <= 8 else step - 1
-    window = Window(level="operations", first_step=first, last_step=step, stop_after=session.options.stop_after)
+    first, last = window_of(facts.steps)
+    if step is not None and step <= 8:
+        first = 0
+    window = Window(level="operations", first_step=first, last_step=last, stop_after=session.options.stop_after)
     pair = session.run(kind, window, f"the twins again, with {' and '.join(kind.remedies)}")
     seen = session.compared(pair)
     differs = bool(seen.leaf)
     if not differs:
         return pair, False, facts
     main = pair.a.main.name
-    aligned = align(pair.a.main.events(), pair.b.main.events(), process=main)
+    streams = bounded.read(pair.a.main, pair.b.main)
+    aligned = align(streams.a, streams.b, process=main)
     origin, host = aligned.origin, aligned.host
     for name in pair.a.processes if origin is None or origin.outside else ():
         if name != main and name in pair.b.processes:
-            below = align(pair.a.processes[name].events(), pair.b.processes[name].events(), process=name)
+            below = of_process(pair, name)
             if below.origin is not None:
                 origin, host = below.origin, below.host
                 break
@@ -172,7 +186,7 @@ def _append(
     )
 
 
-def _code_changes(tried: Tried, causes: Sequence[Cause]) -> None:
+def code_changes(tried: Tried) -> None:
     """What to write, for the causes in question: a switch is no mended code."""
     judged = judge(tried.facts)
     for cause in judged[:1]:

@@ -55,7 +55,7 @@ def _replayed(session: Session, folder: Path) -> Replay:
     runs = session.options.replay_runs
     counts = sorted({1, 2, os.cpu_count() or 1, 2 * (os.cpu_count() or 1)})
     python = _python(session.request.command)
-    first = _once(python, folder, runs, counts, session.request.environ)
+    first = _once(python, folder, runs, counts, session.request.environ, session.left)
     if "unsupported" in first:
         return Replay(runs=0, processes=0, parted=0, note=f"not replayed: {first['unsupported']}")
     varied = {}
@@ -70,7 +70,7 @@ def _replayed(session: Session, folder: Path) -> Replay:
         varied["streams"] = "agreed on another stream" if first["streams"] == prints else "parted on another stream"
     fresh = []
     for fill in FILLS:
-        again = _once(python, folder, 0, [], {**session.request.environ, "MALLOC_PERTURB_": fill})
+        again = _once(python, folder, 0, [], {**session.request.environ, "MALLOC_PERTURB_": fill}, session.left)
         fresh.append(again.get("prints"))
     filled = [*first.get("allocations", []), *fresh]
     varied["memory"] = (
@@ -97,7 +97,9 @@ def _python(command: tuple[str, ...]) -> str:
     return program if "python" in Path(program).name else sys.executable
 
 
-def _once(python: str, folder: Path, runs: int, counts: list[int], environ: Mapping[str, str]) -> dict[str, Any]:
+def _once(
+    python: str, folder: Path, runs: int, counts: list[int], environ: Mapping[str, str], limit_s: float
+) -> dict[str, Any]:
     environment = {key: value for key, value in environ.items() if key != "FOXRUN_TRACE"}
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, [str(Path(foxrun.__file__).parents[1]), environment.get("PYTHONPATH", "")])
@@ -114,7 +116,9 @@ def _once(python: str, folder: Path, runs: int, counts: list[int], environ: Mapp
         ",".join(map(str, counts)),
     ]
     try:
-        done = subprocess.run(words, env=environment, capture_output=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            words, env=environment, capture_output=True, timeout=max(1.0, min(LIMIT_S, limit_s)), check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"unsupported": f"it did not end: {type(error).__name__}"}
     try:

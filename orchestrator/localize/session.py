@@ -170,7 +170,7 @@ def _decided(traced: StepsFound, own: StepsFound | None) -> StepsFound:
     """
     if own is None or own.step is None or (traced.step is not None and traced.step < own.step - 1):
         return traced
-    return dataclasses.replace(own, traced_step=traced.step, ignored=traced.ignored)
+    return dataclasses.replace(own, traced_step=traced.step, traced_rows=traced.rows, ignored=traced.ignored)
 
 
 def files_that_differ(pair: Pair) -> list[str]:

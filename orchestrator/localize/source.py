@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from orchestrator.printable import printable
 
 _WHERE = re.compile(r"(?P<file>.*?):(?P<line>\d+)(?: (?P<function>.*))?\Z")
 LONGEST = 160
+MOST_FOLDERS, SKIPPED = 2000, ("__pycache__", "node_modules", "site-packages", "build", "tests")
 
 
 def parts(where: str) -> tuple[str, int] | None:
@@ -27,8 +30,8 @@ def line_of(where: str, header: Mapping[str, Any], directory: Path | None = None
     if place is None:
         return ""
     file, number = place
-    for folder in _folders(header, directory):
-        candidate = folder / file
+    candidates = [folder / file for folder in _folders(header, directory)]
+    for candidate in [*candidates, *_below(directory or Path.cwd(), file)]:
         try:
             if candidate.is_file():
                 lines = candidate.read_text("utf-8", "replace").splitlines()
@@ -38,14 +41,27 @@ def line_of(where: str, header: Mapping[str, Any], directory: Path | None = None
     return ""
 
 
-def around(where: str, header: Mapping[str, Any], far: int = 3) -> list[str]:
+def around(where: str, header: Mapping[str, Any], directory: Path | None = None, far: int = 3) -> list[str]:
     """The line and its neighbours, stripped; empty where the file is not found here."""
     place = parts(where)
     if place is None:
         return []
     file, number = place
-    found = [line_of(f"{file}:{n}", header) for n in range(max(1, number - far), number + far + 1)]
+    found = [line_of(f"{file}:{n}", header, directory) for n in range(max(1, number - far), number + far + 1)]
     return [line for line in found if line]
+
+
+@lru_cache(maxsize=256)
+def _below(directory: Path, file: str) -> tuple[Path, ...]:
+    """The only file of that name in the program's own directory, where it is no file of the directory itself."""
+    found: list[Path] = []
+    for number, (folder, folders, names) in enumerate(os.walk(directory)):
+        if number > MOST_FOLDERS:
+            return ()
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in SKIPPED)
+        if Path(file).name in names and (place := Path(folder) / Path(file).name).as_posix().endswith(f"/{file}"):
+            found.append(place)
+    return tuple(found) if len(found) == 1 else ()
 
 
 def _folders(header: Mapping[str, Any], directory: Path | None) -> list[Path]:

@@ -38,6 +38,7 @@ class StepsFound:
     note: str = ""
     ignored: list[str] = field(default_factory=list)  # generators that differ and that no step drew from
     declared: bool = False  # by rows of the program's own, in the order of dataflow that it declared
+    traced_rows: int = 0
     traced_step: int | None = None  # where the traced rows part, when the program's own rows decide
 
 
