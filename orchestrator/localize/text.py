@@ -34,7 +34,8 @@ def lines(result: Localization) -> list[str]:
             out += _pair("also", f"{other.name} at {other.where or '?'} ({other.how})")
         if result.replay is not None:
             out += _pair("replay", replay_text(result.replay))
-        out += ["", *_causes(result), "", *_remedies(result)]
+        out += ["", *_causes(result)]
+        out += ["", *_remedies(result)] if result.remedies else []
     if len(result.trials) > 1:
         out += ["", "trials"] + [f"  {trial_text(trial)}" for trial in result.trials]
     out += ["", "raw dumps"] + [f"  {line}" for line in raw.lines(result.dumps)] if result.dumps else []
@@ -117,21 +118,25 @@ def _remedies(result: Localization) -> list[str]:
     return out
 
 
-def remedy_text(remedy: Remedy) -> str:
-    """One remedy and what became of it."""
+def remedy_parts(remedy: Remedy) -> tuple[str, str]:
+    """What became of a remedy, and what it is."""
     said = {
         VERIFIED: f"verified in {remedy.runs} run{'s' if remedy.runs != 1 else ''}",
         NOT_ENOUGH: f"not enough: {remedy.next_origin}" if remedy.next_origin else "not enough",
         HIDDEN: "hides it: the twins agree, and the fault stays",
         NOT_TRIED: "not tried" + (f": {remedy.note}" if remedy.note else ""),
     }[remedy.outcome]
-    if remedy.name == "the same":
-        return said
-    if remedy.name == "code":
-        return f"in the code: {remedy.text}"
-    more = f" ({remedy.note})" if remedy.note and remedy.outcome == VERIFIED else ""
-    same = {"not enough: the same": "no effect: the twins part at the same place"}
-    return f"{remedy.name}: {same.get(said, said)}{more}. {remedy.text}"
+    if remedy.outcome == NOT_ENOUGH and remedy.next_origin == "the same":
+        said = "no effect: the twins part at the same place"
+    if remedy.note and remedy.outcome == VERIFIED:
+        said += f" ({remedy.note})"
+    return said, remedy.text
+
+
+def remedy_text(remedy: Remedy) -> str:
+    """One remedy and what became of it."""
+    said, text = remedy_parts(remedy)
+    return f"in the code: {text}" if remedy.name == "code" else f"{remedy.name}: {said}. {text}"
 
 
 def trial_text(trial: Trial) -> str:

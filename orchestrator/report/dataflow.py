@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from orchestrator.compare.verdict import GrowthPoint
 from orchestrator.localize.result import INHERITED, ORIGIN, Localization
-from orchestrator.report import format as fmt
 
 STAGES = (
     ("generator", "generators"),
@@ -22,6 +23,7 @@ STAGES = (
 _BY_KIND = {"weight": "weights", "moment": "state", "activation": "forward", "outcome": "loss", "gradient": "backward",
             "input": "data", "state": "state", "file": "optimizer"}  # fmt: skip
 AGREES = "agrees"
+TEXT = 22  # characters in a box
 BOX, GAP, ROW, LEFT = 190, 20, 44, 4
 WIDTH = 2 * BOX + GAP + 2 * LEFT
 _PLACES = ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3))
@@ -48,11 +50,46 @@ def stages(result: Localization) -> list[Stage]:
     for name, title in STAGES:
         leaves = parted.get(name, [])
         state = ORIGIN if name == where else INHERITED if leaves else AGREES
-        about = f"{len(leaves)} part" if len(leaves) > 1 else leaves[0] if leaves else ""
+        about = _named(leaves)
         if name == where and result.operation is not None:
             about = result.operation.name
         out.append(Stage(name, title, state, about or ("agrees" if state == AGREES else "")))
     return out
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _named(leaves: Sequence[str]) -> str:
+    """The first leaf and how many more."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else ""
+    more = f" +{len(leaves) - 1}"
+    return _cut(leaves[0], TEXT - len(more)) + more
+
+
+def timeline(step: int | None, growth: Sequence[GrowthPoint]) -> Markup:
+    """The run as one bar: steps that agree, the step where the twins part, and what was seen after it."""
+    if step is None:
+        return Markup("")
+    after = [point.step for point in growth if isinstance(point.step, int)]
+    last = max([step, *after]) + 1
+    width = 600
+    at = max(8.0, min(width - 8.0, width * step / last)) if step else 4.0
+    side = "start" if at < width / 2 else "end"
+    said = f"Steps 0 to {step - 1} agree" if step > 1 else "Step 0 agrees" if step else "No step agrees"
+    return Markup(
+        '<svg class="chart timeline" viewBox="0 0 {w} 62" role="img" aria-labelledby="line-title line-text">'
+        '<title id="line-title">The run</title><desc id="line-text">{said}; the twins part at step {step}.</desc>'
+        '<rect class="agrees" x="1" y="24" width="{a}" height="16" rx="3"/>'
+        '<rect class="parted" x="{at}" y="24" width="{rest}" height="16" rx="3"/>'
+        '<path class="mark" d="M{at} 18V46"/><text class="first" x="{at}" y="13" text-anchor="{side}">parts at step '
+        '{step}</text><text x="1" y="58">step 0</text><text x="{w}" y="58" text-anchor="end">{end}</text></svg>'
+    ).format(
+        w=width, a=max(0, at - 1), at=at, rest=max(1, width - at - 1), side=side, step=step, said=said,
+        end=f"step {last - 1}" if after and last - 1 > step else "",
+    )  # fmt: skip
 
 
 def stage_of(result: Localization) -> str:
@@ -102,7 +139,7 @@ def drawing(result: Localization) -> Markup:
                 stage.title + (" (origin)" if stage.state == ORIGIN else ""),
                 x + 10,
                 y + 35,
-                fmt.cut(stage.about, 28),
+                _cut(stage.about, TEXT),
             )
         )
     said = "; ".join(f"{stage.title}: {stage.state}" for stage in found)

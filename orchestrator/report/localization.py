@@ -12,7 +12,7 @@ import jinja2
 
 from foxrun.files import write_atomic
 from orchestrator.compare.verdict import GrowthPoint
-from orchestrator.localize import text
+from orchestrator.localize import raw, text
 from orchestrator.localize.causes import RULE
 from orchestrator.localize.result import Localization
 from orchestrator.report import dataflow, html, svg
@@ -33,10 +33,13 @@ def render(result: Localization) -> str:
     page = {
         "drawing": dataflow.drawing(result) if result.found else "",
         "charts": svg.growth_charts(growth),
-        "pnl": "" if pnl is None or pnl.delta is None else fmt.dollars(pnl.delta, signed=True),
+        "pnl": "" if pnl is None or not pnl.delta else fmt.dollars(pnl.delta, signed=True),
         "first": next(iter(growth), None),
         "replay": text.replay_text(result.replay) if result.replay is not None else "",
-        "remedies": [(remedy, text.remedy_text(remedy)) for remedy in result.remedies],
+        "remedies": [(remedy, *text.remedy_parts(remedy)) for remedy in result.remedies],
+        "timeline": dataflow.timeline(result.step, growth) if result.found else "",
+        "dumps": raw.lines(result.dumps),
+        "size": f"{growth[0].max_abs:.3g}" if growth else "",
         "leaves": result.parted[:LEAVES_OPEN],
         "more_leaves": result.parted[LEAVES_OPEN:],
         "rule": RULE,
