@@ -11,9 +11,8 @@ from typing import Any
 from orchestrator.alert_text import AlertContext
 from orchestrator.compare.verdict import Verdict
 from orchestrator.errors import UsageError
-from orchestrator.hosts import Answer, Post, post, repository_of
-from orchestrator.hosts.repository import GITHUB, Repository, web_address
-from orchestrator.settings import Settings
+from orchestrator.hosts.posting import Answer, Post, post
+from orchestrator.hosts.repository import GITHUB, Repository, repository_of
 
 TOKEN = "FOXRUN_HOST_TOKEN"  # noqa: S105  (a variable's name)
 
@@ -109,18 +108,6 @@ def tell(
         repository=repository, sha=context.sha, context=context, verdict=verdict, name=name, pull=pull, comment=comment
     )
     return post(what, token, **patience)
-
-
-def origin_of(settings: Settings, directory: Path | None = None) -> str:
-    """The repository's web address: the setting, else that of git's origin here; empty where there is none."""
-    from foxrun import git
-
-    if settings.origin:
-        return web_address(settings.origin) or settings.origin
-    try:
-        return web_address(git.remote_url(git.top_level(directory or Path.cwd())))
-    except git.GitError:
-        return ""
 
 
 def head(directory: Path | None = None) -> str:

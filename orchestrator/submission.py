@@ -287,7 +287,7 @@ def _input(data: Path | None, engine: Engine, *, store: bool) -> dict[str, Any]:
 def _goldens(request: Request, settings: Settings, sha: str, directory: Path) -> str | None:
     """The folder of goldens, where what runs is a training and has some."""
     from foxrun import git
-    from orchestrator.goldens.golden import ENDING
+    from orchestrator.goldens import ENDING
 
     folder = settings.goldens.strip("/")
     if request.kind != "train" or Path(settings.goldens).is_absolute() or not folder:
@@ -299,7 +299,7 @@ def _goldens(request: Request, settings: Settings, sha: str, directory: Path) ->
 
 
 def _origin(request: Request, settings: Settings, directory: Path) -> str:
-    from orchestrator.statuses import origin_of
+    from orchestrator.origin import origin_of
 
     # Files that are no commit have no status.
     return "" if request.worktree else origin_of(settings, directory)

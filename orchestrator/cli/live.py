@@ -6,13 +6,15 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from orchestrator.cli.options import is_terminal
 from orchestrator.errors import FoxrunError, WorkflowNotFound
-from orchestrator.following import NodeView, views
+
+if TYPE_CHECKING:  # a submit that does not follow needs none of it
+    from orchestrator.following import NodeView
 
 MARKS = {"Succeeded": "✔", "Failed": "✖", "Error": "⚠", "Running": "●", "Pending": "◷", "Skipped": "○", "Omitted": "○"}
 PLAIN_TENTHS = 10
@@ -65,6 +67,8 @@ def coming_back(name: str, look: Callable[[str], object] | None = None) -> Itera
 
 def show_workflow(shown: Screen, workflow: Mapping[str, Any]) -> None:
     """The parts of a workflow on a screen."""
+    from orchestrator.following import views
+
     shown.show(views(workflow))
 
 
@@ -73,6 +77,8 @@ def waiting_parts() -> Callable[[Mapping[str, Any]], None]:
     said: set[tuple[str, str]] = set()
 
     def show(workflow: Mapping[str, Any]) -> None:
+        from orchestrator.following import views
+
         for part in views(workflow):
             why = trouble(part) if part.phase == "Pending" else ""
             if why and (part.id, why) not in said:

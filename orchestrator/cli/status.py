@@ -72,6 +72,7 @@ def _running(settings: Any, name: str | None, flags: dict[str, Any]) -> Any:
     """(None, what is known of a run that goes on): options first, then the event that started it, the CI job, git."""
     from orchestrator import run_context, statuses
     from orchestrator.alert_text import AlertContext
+    from orchestrator.origin import origin_of
 
     link = run_context.workflow_link(settings.workflow_url, {"name": name or "", "namespace": settings.namespace})
     said = AlertContext(workflow=name or "", kind=flags["kind"] or "ci-gate", link="" if "{" in link else link)
@@ -79,16 +80,17 @@ def _running(settings: Any, name: str | None, flags: dict[str, Any]) -> Any:
     known = run_context.merged(_options(flags), event, said if name else replace(said, link=""), _job())
     if not known.sha:
         known = replace(known, sha=statuses.head())
-    return None, known if known.origin else replace(known, origin=statuses.origin_of(settings))
+    return None, known if known.origin else replace(known, origin=origin_of(settings))
 
 
 def _ended(settings: Any, name: str, flags: dict[str, Any]) -> Any:
     """(verdict, what is known of a workflow that has ended): options first, then the workflow, the CI job, git."""
-    from orchestrator import run_context, statuses
+    from orchestrator import run_context
     from orchestrator.alert_text import AlertContext
     from orchestrator.errors import UsageError
     from orchestrator.following import judge
     from orchestrator.lookup import full_name
+    from orchestrator.origin import origin_of
     from orchestrator.outcome import is_completed
 
     engine = options.engine_of(settings)
@@ -99,7 +101,7 @@ def _ended(settings: Any, name: str, flags: dict[str, Any]) -> Any:
         )
     known = run_context.of_workflow(workflow, url=settings.workflow_url)
     context = run_context.merged(_options(flags), AlertContext(kind=flags["kind"]), known, _job())
-    return judge(engine, workflow), context if context.origin else replace(context, origin=statuses.origin_of(settings))
+    return judge(engine, workflow), context if context.origin else replace(context, origin=origin_of(settings))
 
 
 def _options(flags: dict[str, Any]) -> AlertContext:

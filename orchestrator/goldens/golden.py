@@ -16,9 +16,9 @@ from typing import Any
 from foxrun import jsonio
 from foxrun.files import write_atomic
 from foxrun.problems import ContractError
+from orchestrator.goldens import ENDING
 
 VERSION = 1
-ENDING = ".golden.json"
 # A golden of 50 steps holds for the first 50 of any longer run.
 _LENGTH = ("steps", "eval_steps")
 # Shown by `explain` beside the key: what else decides bits, and is not worth a golden of its own.

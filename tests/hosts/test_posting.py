@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator.alert_text import AlertContext
 from orchestrator.compare.verdict import Divergence, OutcomeRow, Verdict, make
-from orchestrator.hosts import Answer, Post, post, repository_of
+from orchestrator.hosts.posting import Answer, Post, post
+from orchestrator.hosts.repository import repository_of
 from tests.hosts.servers import SHA, TOKEN, Server, host
 
 KINDS = pytest.mark.parametrize("kind", ["github", "gitlab"])
