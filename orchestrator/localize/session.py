@@ -89,13 +89,13 @@ class Session:
         found = _decided(compare_steps(pair.a.main.rows(), pair.b.main.rows()), _by_own_rows(pair))
         if found.step is not None and not (found.leaf == "(row)" and pair.failed):
             return found
-        if pair.failed:
-            self._failed(pair)
-        if not pair.in_time:
+        if not pair.in_time:  # they were ended for it, so their exit codes say nothing
             raise DeadlinePassed(
                 f"the twins did not end within {self.options.timeout_s:g} s",
                 remedy="give it a longer --timeout, or --steps N to look at the first N steps only",
             )
+        if pair.failed:
+            self._failed(pair)
         if found.step is not None:
             return found
         unlike = files_that_differ(pair)
