@@ -68,9 +68,12 @@ def _folders(header: Mapping[str, Any], directory: Path | None) -> list[Path]:
     import sysconfig
 
     folders = [directory or Path.cwd()]
-    for word in header.get("argv") or []:
-        if isinstance(word, str) and word.endswith(".py"):
+    words = [word for word in header.get("argv") or [] if isinstance(word, str)]
+    for before, word in zip(["", *words], words, strict=False):
+        if word.endswith(".py"):
             folders.append((folders[0] / word).parent)
+        elif before == "-m":
+            folders += [folders[0] / Path(*word.split(".")), (folders[0] / Path(*word.split("."))).parent]
     folders += [Path(sysconfig.get_paths()[name]) for name in ("purelib", "platlib", "stdlib")]
     return folders
 
