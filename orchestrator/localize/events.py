@@ -7,10 +7,19 @@ nothing. They are what may have led to an origin, not the origin, unless nothing
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from orchestrator.localize.origins import (
+    Aligned,
+    Origin,
+    Record,
+    in_place,
+    is_reordered,
+    last_writer,
+    maker,
+    restless,
+    seeds,
+)
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
 from orchestrator.localize.sequences import (
     LOOK_AHEAD,
@@ -31,44 +40,6 @@ OVERWRITING = frozenset(
 )  # fmt: skip
 RECORDS = 400_000
 MAIN_THREAD = 0
-
-
-@dataclass(slots=True)
-class Record:
-    """What both twins' events of one pair came to."""
-
-    a: Event
-    b: Event
-    agreed: bool = True  # the outputs
-    unset: int = -1  # its index, when it makes memory that nobody has written
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """Where the streams part. ``outside``: the differing input was there before the window, or came from outside."""
-
-    a: Event
-    b: Event
-    how: str
-    detail: str = ""
-    outside: bool = False
-    unset: bool = False
-    reader: Event | None = None
-    process: str = "0"
-    label: str = ""
-    before: int = 0  # events that agreed
-    chain: list[Event] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Aligned:
-    """What came of two streams. ``host``: host and seed events of which the twins got different answers, in order."""
-
-    origin: Origin | None
-    events: int
-    host: list[tuple[Event, Event]] = field(default_factory=list)
-    skipped: list[Event] = field(default_factory=list)  # events that one twin alone had, without consequence
-    threads: int = 1
 
 
 def align(a: Iterable[Event], b: Iterable[Event], process: str = "0", *, resumed: bool = False) -> Aligned:
@@ -146,7 +117,7 @@ class _Walk:
             return None if record.agreed else self._of_outputs(record)
         if record.agreed and not any(x[0].startswith("generator") for x, _ in differing):
             return None  # what differs has no part in the result: memory that is written over, an empty buffer
-        if _is_reordered(ea, eb):
+        if is_reordered(ea, eb):
             return self._origin(ea, eb, REORDERED, "the twins hand it equal tensors in another order")
         return self._of_inputs(record, differing)
 
@@ -163,12 +134,10 @@ class _Walk:
         ea, eb = record.a, record.b
         if not ea.brings_data:
             return self._origin(ea, eb, OUTPUTS_DIFFER)
-        restless = _restless(ea, self.left) or _restless(eb, self.right)
-        if restless is not None:
-            detail = (
-                f"what Python hands to torch here changes again before {restless.name} at {restless.where} reads it"
-            )
-            return self._origin(ea, eb, CHANGED_BEHIND, detail, reader=restless, chain=[ea])
+        reader = restless(ea, self.left) or restless(eb, self.right)
+        if reader is not None:
+            detail = f"what Python hands to torch here changes again before {reader.name} at {reader.where} reads it"
+            return self._origin(ea, eb, CHANGED_BEHIND, detail, reader=reader, chain=[ea])
         if all(self._exists(x[1], self.right) for x in ea.outs) and all(self._exists(x[1], self.left) for x in eb.outs):
             detail = "what Python hands to torch comes in another order: each twin has both"
             return self._origin(ea, eb, REORDERED, detail, outside=True)
@@ -201,7 +170,7 @@ class _Walk:
             return self._origin(extra, extra, CONTROL_FLOW, detail, reader=ea, label=label)
         apart = self.seeded_apart.get(label)
         if apart is not None:
-            return self._origin(*apart, SEED, _seeds(*apart), reader=ea, label=label)
+            return self._origin(*apart, SEED, seeds(*apart), reader=ea, label=label)
         threads = {e.thread for e in self.left if e.kind in ("draw", "seed") and any(x[0] == label for x in e.ins)}
         if len(threads) > 1:
             detail = f"{label} is drawn from by {len(threads)} threads, in turns that timing decides"
@@ -217,16 +186,16 @@ class _Walk:
     def _of_tensor(self, record: Record, label: str, sources: tuple[int, int], found: tuple[str, str]) -> Origin:
         ea, eb = record.a, record.b
         writer = self.records.get(sources[0])
-        last = [_last_writer(sources[0], self.left), _last_writer(sources[1], self.right)]
+        last = [last_writer(sources[0], self.left), last_writer(sources[1], self.right)]
         one_version = writer is not None and writer.b.i == sources[1]
-        raced = next((e for e in last if e is not None and e.thread != ea.thread and _in_place(e)), None)
+        raced = next((e for e in last if e is not None and e.thread != ea.thread and in_place(e)), None)
         if raced is not None and not one_version:
             place = f"{raced.name} at {raced.where or '?'} in thread {raced.thread}"
             detail = f"input {label} is written meanwhile by {place}"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
         if self._seen(found[1], self.left) and self._seen(found[0], self.right):
             # Both tensors are there in both twins: it is another one of the same that is handed over.
-            makers = [_maker(found[0], self.left), _maker(found[1], self.left)]
+            makers = [maker(found[0], self.left), maker(found[1], self.left)]
             detail = (
                 f"input {label} is another one of the same tensors: the one of {makers[0]}, and that of {makers[1]}"
             )
@@ -287,46 +256,6 @@ class _Walk:
 
     def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
-
-
-def _seeds(a: Event, b: Event) -> str:
-    return f"seeded with {a.value} and {b.value}" if a.value != b.value else f"seeded with {a.value or 'nothing'}"
-
-
-def _maker(fingerprint: str, stream: Sequence[Event]) -> str:
-    event = next((e for e in stream for item in e.outs if item[1] == fingerprint), None)
-    if event is None:
-        event = next((e for e in stream for item in e.ins if item[1] == fingerprint), None)
-        return "nobody" if event is None else f"what {event.name} reads at {event.where or '?'} (event {event.i})"
-    thread = f" in thread {event.thread}" if event.thread else ""
-    return f"{event.name} at {event.where or '?'}{thread} (event {event.i})"
-
-
-def _restless(handed: Event, stream: Sequence[Event]) -> Event | None:
-    """The first operation that reads what this line hands over, and finds other bytes there than were handed over."""
-    given = {e.i: e for e in stream if e.brings_data and e.where == handed.where}
-    for event in stream:
-        for _, fingerprint, source in event.ins:
-            writer = given.get(source)
-            if writer is None or fingerprint in prints(writer.outs) or event.i < writer.i:
-                continue
-            if writer.shapes.rpartition("->")[2] in event.shapes.rpartition("->")[0]:
-                return event
-    return None
-
-
-def _last_writer(index: int, stream: Sequence[Event]) -> Event | None:
-    return next((event for event in stream if event.i == index), None) if index >= 0 else None
-
-
-def _in_place(event: Event) -> bool:
-    return any(not label[:1].isdigit() and not label.startswith("generator") for label, _ in event.outs)
-
-
-def _is_reordered(ea: Event, eb: Event) -> bool:
-    a = [item[1] for item in ea.ins if not item[0].startswith("generator")]
-    b = [item[1] for item in eb.ins if not item[0].startswith("generator")]
-    return a != b and Counter(a) == Counter(b)
 
 
 def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: str) -> tuple[Origin | None, _Walk]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.localize.events import Origin
+from orchestrator.localize.origins import Origin
 from orchestrator.localize.result import Replay
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event

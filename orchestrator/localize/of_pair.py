@@ -119,7 +119,7 @@ def _shows_later(result: Localization, verdict: Verdict) -> bool:
 
 
 def _by_the_pair(result: Localization, verdict: Verdict) -> Localization:
-    from orchestrator.localize.locate import message
+    from orchestrator.localize.conclusion import message
 
     first = verdict.first_divergence
     assert first is not None and isinstance(first.step, int)

@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from orchestrator.localize import bounded
-from orchestrator.localize.events import Aligned, Origin, align
+from orchestrator.localize.events import align
 from orchestrator.localize.facts import Lead, leads
+from orchestrator.localize.origins import Aligned, Origin
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import foxrun
-from orchestrator.localize.events import Origin
 from orchestrator.localize.operations import Found
+from orchestrator.localize.origins import Origin
 from orchestrator.localize.result import OUTPUTS_DIFFER, Replay
 from orchestrator.localize.session import Session
 from orchestrator.twin_run import this_interpreter

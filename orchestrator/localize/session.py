@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -19,6 +20,12 @@ from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.twin_run import TWINS
 
 FILES = "(files)"
+THREADS = (1, max(2, min(8, 2 * (os.cpu_count() or 1))))
+KINDS = {
+    "hostile": "differ in all that must not matter",
+    "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",
+    "load": "run beside other load",
+}
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,208 @@
+"""What the trials came to, as the result: the origin that most of them name, its component, the sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from orchestrator.localize import source
+from orchestrator.localize.causes import judge
+from orchestrator.localize.facts import Facts
+from orchestrator.localize.operations import Found
+from orchestrator.localize.origins import Origin
+from orchestrator.localize.pair import Pair
+from orchestrator.localize.remedies import Tried
+from orchestrator.localize.result import (
+    CHANGED_BEHIND,
+    HOST_VALUE,
+    OUTPUTS_DIFFER,
+    Localization,
+    Operation,
+    Parted,
+    rules_out,
+)
+from orchestrator.localize.session import KINDS, Session
+from orchestrator.localize.steps import StepsFound
+
+_NEVER = "faults that part a pair more rarely than these pairs would show"
+
+
+def told(session: Session, steps: StepsFound, pair: Pair, found: Sequence[Found], tried: Tried) -> Localization:
+    """The result of a pair that parted; its traces go."""
+    result = _result(session, steps, chosen(found), found, tried.facts)
+    result = dataclasses.replace(
+        result,
+        causes=judge(tried.facts),
+        remedies=source.with_lines(tried.remedies, result.operation),
+        replay=tried.facts.replay,
+        dumps=session.dumps,
+        further=[*result.further, *tried.further],
+    )
+    session.drop(pair)
+    for item in found:
+        session.drop(item.pair)
+    return dataclasses.replace(result, message=message(result), next=following(result))
+
+
+def clean(session: Session) -> Localization:
+    """The result of pairs that all agreed, and what that is worth."""
+    rate = rules_out(session.pairs)
+    kinds = Counter(trial.pair for trial in session.trials)
+    made = ", ".join(f"{count} {KINDS[name].split(' (')[0]}" for name, count in kinds.items())
+    result = Localization(
+        found=False,
+        subject=session.request.title,
+        trials=session.trials,
+        runs=session.pairs,
+        rules_out=rate,
+        not_looked_at=[*session.not_looked_at, f"{_NEVER} (under {rate:.0%})"],
+        notes=session.notes,
+        seconds=round(time.monotonic() - session.started, 1),
+    )
+    text = (
+        f"no difference in {session.pairs} pairs of twins ({made}); a fault that parts {rate:.0%} of such pairs or "
+        "more would have been seen with 95 %"
+    )
+    return dataclasses.replace(result, message=text, next="more pairs rule out rarer faults: --trials 20")
+
+
+def chosen(found: Sequence[Found]) -> Found | None:
+    """The origin that most trials name; of several, the one that lies earliest."""
+    with_origin = [item for item in found if item.origin is not None]
+    if not with_origin:
+        return found[0] if found else None
+    votes = Counter(origin_name(item) for item in with_origin)
+    return min(with_origin, key=lambda item: (-votes[origin_name(item)], _place(item)))
+
+
+def origin_name(item: Found) -> tuple[str, str, str]:
+    """What two trials must share to have found the same origin."""
+    origin = item.origin
+    return ("", "", "") if origin is None else (origin.a.name, origin.a.where, origin.how)
+
+
+def _place(item: Found) -> tuple[int, int]:
+    assert item.origin is not None
+    return (item.origin.a.step, item.origin.a.i)
+
+
+def _result(
+    session: Session, steps: StepsFound, main: Found | None, found: Sequence[Found], facts: Facts
+) -> Localization:
+    seen = main.steps if main is not None else steps
+    operation = operation_of(main) if main is not None else None
+    step = seen.step if seen.step is not None else operation.step if operation is not None else None
+    if main is not None and main.early and operation is not None and operation.step is not None and step is not None:
+        text = (
+            f"the operation differs at step {operation.step}; the first leaf to show it is {seen.leaf}, at step {step}"
+        )
+        session.notes.append(text)
+        step = operation.step
+    others = {origin_name(item): item for item in found if item is not main and item.origin is not None}
+    if main is not None:
+        others.pop(origin_name(main), None)
+    growth = steps.growth or seen.growth
+    not_looked = list(session.not_looked_at)
+    if operation is None:
+        not_looked.append("the operation: the recorded events of both twins agree, or none were recorded")
+    if any(item.cut for item in found):
+        not_looked.append("events long after the twins part: there are too many of them to be held in memory")
+    if steps.ignored:
+        not_looked.append(f"generators that differ and that no step drew from: {', '.join(steps.ignored)}")
+    return Localization(
+        found=True,
+        subject=session.request.title,
+        step=step,
+        leaf=seen.leaf,
+        component=seen.component
+        if session.request.other is not None or seen.declared
+        else component_of(operation, seen),
+        operation=operation,
+        parted=seen.parted or _file_leaf(seen),
+        trials=session.trials,
+        runs=session.pairs,
+        not_looked_at=not_looked,
+        growth=growth,
+        notes=session.notes,
+        further=[made for item in others.values() if (made := operation_of(item)) is not None],
+        seconds=round(time.monotonic() - session.started, 1),
+    )
+
+
+def _file_leaf(seen: StepsFound) -> list[Parted]:
+    why = "the twins wrote other contents; no step of the program was seen"
+    return [Parted(leaf=seen.leaf, kind="file", component="host", role="origin", why=why)] if seen.leaf else []
+
+
+def operation_of(item: Found) -> Operation | None:
+    """The origin of a trial as the result shows it; a host event, where nothing but what it gave differs."""
+    origin = item.origin
+    if origin is None:
+        lead = next(iter(item.leads), None)
+        if lead is None:
+            return None
+        origin = Origin(a=lead.a, b=lead.b, how=HOST_VALUE, detail=lead.text)
+    e = origin.a
+    return Operation(
+        name=e.name,
+        kind=e.kind,
+        where=e.where,
+        module=e.module or (origin.reader.module if origin.reader is not None else ""),
+        phase=e.phase,
+        how=origin.how or OUTPUTS_DIFFER,
+        source=source.line_of(e.where, item.pair.a.main.header, item.pair.directory),
+        shapes=e.shapes,
+        step=e.step,
+        process=origin.process,
+        events=[origin.a.i, origin.b.i],
+        values=[origin.a.value, origin.b.value] if origin.a.value != origin.b.value else [],
+        detail=origin.detail,
+        leads=[lead.text for lead in item.leads if lead.near][:3],
+    )
+
+
+def component_of(operation: Operation | None, steps: StepsFound) -> str:
+    """A module's path, else data, generator, weights, optimizer, loss, host or state."""
+    if operation is None:
+        return steps.component
+    if operation.how == CHANGED_BEHIND and steps.component:
+        return steps.component  # the memory that changed, and not the module that was the first to read it
+    if operation.module:
+        return operation.module
+    if operation.how == "seed" or operation.kind in ("draw", "seed"):
+        return "generator"
+    if operation.how == HOST_VALUE:
+        return "data" if operation.phase == "data" or steps.component == "data" else "host"
+    if operation.phase in ("optimizer", "data"):
+        return operation.phase
+    if operation.phase == "other" and steps.kind in ("gradient", "outcome"):
+        return "loss"  # outside of every module, and the modules' own activations agree
+    if operation.phase == "backward":
+        return "weights" if steps.kind in ("gradient", "weight") else steps.component
+    return steps.component or "state"
+
+
+def message(result: Localization) -> str:
+    """One sentence: what and where, and why."""
+    where = f"at step {result.step} in {result.leaf}" if result.step is not None else f"in {result.leaf}"
+    text = f"the twins part {where}"
+    operation = result.operation
+    if operation is not None:
+        text += f"; origin: {operation.name}" + (f" at {operation.where}" if operation.where else "")
+    if result.causes:
+        first = result.causes[0]
+        text += f"; cause: {first.name} ({first.confidence})"
+    return text
+
+
+def following(result: Localization) -> str:
+    """What to do next."""
+    verified = next((item for item in result.remedies if item.outcome == "verified"), None)
+    if verified is not None:
+        return f"until the code is mended, {verified.name} makes the twins agree; {verified.text}"
+    written = next((item for item in result.remedies if item.name == "code"), None)
+    if written is not None:
+        return written.text
+    return "more trials may show more: --trials 10"

@@ -1,0 +1,93 @@
+"""An origin, what came of two streams, and questions that a stream is asked about it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.localize.sequences import prints
+from orchestrator.localize.trace import Event
+
+
+@dataclass(slots=True)
+class Record:
+    """What both twins' events of one pair came to."""
+
+    a: Event
+    b: Event
+    agreed: bool = True  # the outputs
+    unset: int = -1  # its index, when it makes memory that nobody has written
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where the streams part. ``outside``: the differing input was there before the window, or came from outside."""
+
+    a: Event
+    b: Event
+    how: str
+    detail: str = ""
+    outside: bool = False
+    unset: bool = False
+    reader: Event | None = None
+    process: str = "0"
+    label: str = ""
+    before: int = 0  # events that agreed
+    chain: list[Event] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aligned:
+    """What came of two streams. ``host``: host and seed events of which the twins got different answers, in order."""
+
+    origin: Origin | None
+    events: int
+    host: list[tuple[Event, Event]] = field(default_factory=list)
+    skipped: list[Event] = field(default_factory=list)  # events that one twin alone had, without consequence
+    threads: int = 1
+
+
+def seeds(a: Event, b: Event) -> str:
+    """What both twins seeded with."""
+    return f"seeded with {a.value} and {b.value}" if a.value != b.value else f"seeded with {a.value or 'nothing'}"
+
+
+def maker(fingerprint: str, stream: Sequence[Event]) -> str:
+    """Which operation made, or first read, what has this fingerprint."""
+    event = next((e for e in stream for item in e.outs if item[1] == fingerprint), None)
+    if event is None:
+        event = next((e for e in stream for item in e.ins if item[1] == fingerprint), None)
+        return "nobody" if event is None else f"what {event.name} reads at {event.where or '?'} (event {event.i})"
+    thread = f" in thread {event.thread}" if event.thread else ""
+    return f"{event.name} at {event.where or '?'}{thread} (event {event.i})"
+
+
+def restless(handed: Event, stream: Sequence[Event]) -> Event | None:
+    """The first operation that reads what this line hands over, and finds other bytes there than were handed over."""
+    given = {e.i: e for e in stream if e.brings_data and e.where == handed.where}
+    for event in stream:
+        for _, fingerprint, source in event.ins:
+            writer = given.get(source)
+            if writer is None or fingerprint in prints(writer.outs) or event.i < writer.i:
+                continue
+            if writer.shapes.rpartition("->")[2] in event.shapes.rpartition("->")[0]:
+                return event
+    return None
+
+
+def last_writer(index: int, stream: Sequence[Event]) -> Event | None:
+    """The event of that index."""
+    return next((event for event in stream if event.i == index), None) if index >= 0 else None
+
+
+def in_place(event: Event) -> bool:
+    """Whether it wrote into a tensor that it was given."""
+    return any(not label[:1].isdigit() and not label.startswith("generator") for label, _ in event.outs)
+
+
+def is_reordered(ea: Event, eb: Event) -> bool:
+    """Whether both got equal tensors in another order."""
+    a = [item[1] for item in ea.ins if not item[0].startswith("generator")]
+    b = [item[1] for item in eb.ins if not item[0].startswith("generator")]
+    return a != b and Counter(a) == Counter(b)
