@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.alert_text import AlertContext, body_of
+from orchestrator.comparison import read_verdict
 from tests.cli.conftest import TRAINER, Place
 
 pytestmark = pytest.mark.timeout(300)
@@ -161,3 +163,28 @@ def test_our_trainer_parts_in_the_sampling_and_from_a_checkpoint_when_it_parts_l
     )
     roles = {leaf["leaf"]: leaf["role"] for leaf in result["parted"]}
     assert (roles["replay_sample_indices"], roles["batch_features"]) == ("origin", "inherited")
+
+
+def test_the_command_that_check_names_finds_it(repo: Place) -> None:
+    failed = repo("check", "--steps", "3", "-p", "source=hash-seed", "--", "python", "train.py")
+    assert failed.code == 4
+    words = next(words for words in commands(failed.out) if words[0] == "localize")
+    assert "{out}" in words
+    at = words.index("--")
+    done = repo.start(*words[:at], *QUICK, "-o", "json", *words[at:])  # `--` is looked for in the process's own words
+    out, err = done.communicate(timeout=240)
+    assert done.returncode == 3, err
+    assert (json.loads(out)["step"], json.loads(out)["leaf"]) == (2, "w")
+
+
+def test_a_pair_of_the_files_as_they_are_runs_those_and_its_alert_names_the_command(repo: Place) -> None:
+    text = TRAINER.read_text().replace('"none": lambda out: 0.0', '"none": lambda out: float(os.getpid())')
+    (repo.directory / "train.py").write_text(text)
+    drifted = repo("submit", "--worktree", "--regression-pair", "--no-gate", "--name", "tried", "--wait", "-o", "json")
+    assert drifted.code == 3
+    verdict = repo.directory / "verdict.json"
+    verdict.write_text(json.dumps({key: value for key, value in drifted.json.items() if key != "report"}))
+    context = AlertContext(workflow="tried", kind="regression-pair")
+    (words,) = re.findall(r"`foxrun (localize [^`]*)`", body_of(read_verdict(verdict), context))
+    found = repo(*shlex.split(words), *QUICK, "-o", "json")
+    assert (found.code, found.json["operation"]["name"]) == (3, "os.getpid"), found.err
