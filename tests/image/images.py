@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CONTENT = ("Dockerfile", ".dockerignore", "pyproject.toml", "constraints.txt", "README.md", "LICENSE")
-PACKAGES = ("foxrun", "trainer", "workflows", "orchestrator")
+PACKAGES = ("foxrun", "trainer", "workflows", "orchestrator", "goldens")
 REPOSITORY = "localhost/foxrun-test"
 
 
