@@ -8,13 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+EVENTS = "events.jsonl"
+MOST_BYTES = 2 << 30  # of events: a program that draws without end must not fill the disk
+
 
 class Folder:
     """``<out>/<process>/`` and its streams. Made once: a second process of one name gets the next free number."""
 
-    def __init__(self, out: Path, process: str) -> None:
+    def __init__(self, out: Path, process: str, *, most_bytes: int = MOST_BYTES) -> None:
         self.path, self.process = _claim(out, process)
         self._files: dict[str, int] = {}
+        self._left = most_bytes
 
     def write(self, name: str, lines: list[str]) -> None:
         """Append lines to one of the streams."""
@@ -25,6 +29,11 @@ class Folder:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             handle = self._files[name] = os.open(self.path / name, flags, 0o644)
         data = memoryview(("\n".join(lines) + "\n").encode())
+        if name == EVENTS:
+            if len(data) > self._left:
+                self._left = 0  # nothing after this either: a stream with a gap would part by itself
+                return
+            self._left -= len(data)
         while data:
             data = data[os.write(handle, data) :]
 

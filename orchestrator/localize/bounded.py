@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from foxrun.tracing.streams import MOST_BYTES
 from orchestrator.localize.sequences import BRACKETS, prints
 from orchestrator.localize.trace import Event, Process, event_of
 
 BEFORE, AFTER = 100_000, 50_000  # events: some 150 MB each
 HOSTS = 20_000
+FULL = MOST_BYTES - (16 << 20)  # a stream of this size was ended for its size
 _HOST = b'"kind":"host"'
 
 
@@ -55,6 +57,7 @@ def read(a: Process, b: Process, start: int = 0, *, before: int = BEFORE, after:
                     cut = True
                     break
                 found.append(event_of(line))
+    cut = cut or max(a.event_bytes, b.event_bytes) > FULL
     return Streams(a=_in_order(events[0], hosts[0]), b=_in_order(events[1], hosts[1]), passed=passed, cut=cut)
 
 

@@ -42,16 +42,19 @@ RECORDS = 400_000
 MAIN_THREAD = 0
 
 
-def align(a: Iterable[Event], b: Iterable[Event], process: str = "0", *, resumed: bool = False) -> Aligned:
+def align(
+    a: Iterable[Event], b: Iterable[Event], process: str = "0", *, resumed: bool = False, cut: bool = False
+) -> Aligned:
     """Walk through both streams in program order up to the origin.
 
     ``resumed``: the second twin loads what the first one goes on with, so what it alone does is passed over.
+    ``cut``: both streams go on after what is given, so that one is longer means nothing.
 
     Streams of several threads whose turns differ are walked thread by thread.
     """
     hosts: tuple[list[Event], list[Event]] = ([], [])
     left, right = list(without_hosts(a, hosts[0])), list(without_hosts(b, hosts[1]))
-    walk = _Walk(process, left, right, resumed=resumed)
+    walk = _Walk(process, left, right, resumed=resumed, cut=cut)
     origin = walk.through()
     threads = len({e.thread for e in left} | {e.thread for e in right})
     if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
@@ -64,8 +67,11 @@ def align(a: Iterable[Event], b: Iterable[Event], process: str = "0", *, resumed
 class _Walk:
     """The state of one walk: records of what was passed, so that an input's writer can be asked."""
 
-    def __init__(self, process: str, left: Sequence[Event], right: Sequence[Event], *, resumed: bool = False) -> None:
+    def __init__(
+        self, process: str, left: Sequence[Event], right: Sequence[Event], *, resumed: bool = False, cut: bool = False
+    ) -> None:
         self.process = process
+        self.cut = cut
         self.resumed = resumed
         self.left, self.right = left, right
         self.records: dict[int, Record] = {}
@@ -91,7 +97,7 @@ class _Walk:
             if origin is not None:
                 return origin
             i, j = i + 1, j + 1
-        if left and right and (i < len(left) or j < len(right)):
+        if not self.cut and left and right and (i < len(left) or j < len(right)):
             more = (left[i:] or right[j:])[0]
             which = "first" if i < len(left) else "second"
             return self._origin(more, more, CONTROL_FLOW, f"the {which} twin alone goes on, with {more.name}")

@@ -109,7 +109,7 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
     # A resumed twin did other things before; only what both do from the parted step on can be held side by side.
     start = (seen.step or 0) if resumed else 0
     streams = bounded.read(pair.a.main, pair.b.main, start)
-    aligned = align(streams.a, streams.b, process=main, resumed=resumed)
+    aligned = align(streams.a, streams.b, process=main, resumed=resumed, cut=streams.cut)
     origin = aligned.origin
     children = [name for name in pair.a.processes if name != main]
     host = aligned.host
@@ -136,4 +136,4 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
 def of_process(pair: Pair, name: str) -> Aligned:
     """Both twins' streams of one process, aligned."""
     streams = bounded.read(pair.a.processes[name], pair.b.processes[name])
-    return align(streams.a, streams.b, process=name)
+    return align(streams.a, streams.b, process=name, cut=streams.cut)

@@ -121,7 +121,7 @@ def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Fac
         return pair, False, facts
     main = pair.a.main.name
     streams = bounded.read(pair.a.main, pair.b.main)
-    aligned = align(streams.a, streams.b, process=main)
+    aligned = align(streams.a, streams.b, process=main, cut=streams.cut)
     origin, host = aligned.origin, aligned.host
     for name in pair.a.processes if origin is None or origin.outside else ():
         if name != main and name in pair.b.processes:

@@ -113,10 +113,10 @@ class Process:
             yield event_of(line)
 
     @property
-    def has_events(self) -> bool:
-        """Whether anything was recorded in the window."""
+    def event_bytes(self) -> int:
+        """Size of events.jsonl."""
         file = self.folder / "events.jsonl"
-        return file.is_file() and file.stat().st_size > 0
+        return file.stat().st_size if file.is_file() else 0
 
 
 class Trace:

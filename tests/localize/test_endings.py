@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from foxrun.tracing.streams import Folder
 from orchestrator.localize import bounded
 from orchestrator.localize.trace import Process
 
@@ -156,3 +157,14 @@ def test_long_streams_are_read_in_bounded_memory(tmp_path: Path) -> None:
     assert [side[100].outs[0][1] for side in operations] == ["3000a", "3000b"]
     assert [side[99].outs[0][1] for side in operations] == ["2999", "2999"]
     assert sum(e.kind == "host" for e in streams.b) == 7  # those read on the way
+
+
+def test_a_stream_of_events_that_would_fill_the_disk_ends_without_a_gap(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "0", most_bytes=100)
+    for number in range(60):
+        folder.write("events.jsonl", [f"{number:09}"])
+        folder.write("steps.jsonl", [f"{number:09}"])
+    folder.write("events.jsonl", ["x"])
+    folder.close()
+    assert (tmp_path / "0" / "events.jsonl").read_text() == "".join(f"{number:09}\n" for number in range(10))
+    assert (tmp_path / "0" / "steps.jsonl").stat().st_size == 600

@@ -158,3 +158,11 @@ def test_what_python_hands_over_is_a_host_value() -> None:
         s.add("host", "aten.lift_fresh.default", outs=[f"y{twin}"], where="train.py:2 labels")
 
     assert origin_of(write) == ("aten.lift_fresh.default", "train.py:2 labels", "host value")
+
+
+def test_of_streams_that_were_cut_one_may_be_longer() -> None:
+    stream = Stream()
+    for number in range(5):
+        stream.op("add", [], f"{number}")
+    assert align(stream.events, stream.events[:3], cut=True).origin is None
+    assert align(stream.events, stream.events[:3]).origin is not None
