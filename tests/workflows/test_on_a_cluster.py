@@ -27,7 +27,7 @@ pytestmark = [
 if os.environ.get("KUBECONFIG"):
     from tests.workflows.cluster import BUSYBOX, Cluster, as_busybox, nodes, unique
 
-GOLDEN_FILES = sorted((Path(__file__).parent / "golden").glob("*.yaml"))
+GOLDEN_FILES = [f for f in sorted((Path(__file__).parent / "golden").glob("*.yaml")) if "cron" not in f.stem]
 # Values that shells, templates, YAML, JSON or Kubernetes would change if anything on the way were careless.
 AWKWARD = {
     "emoji": "🦊 naïve 数",
@@ -52,10 +52,11 @@ def cluster() -> "Cluster":
     return Cluster()
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+# A CronWorkflow is another kind of object, and names a template: tests/infra has both accepted.
+@pytest.mark.parametrize("name", [name for name in GOLDEN if "cron" not in name])
 def test_the_api_server_accepts_it(cluster: "Cluster", name: str) -> None:
     created = cluster.create(to_dict(GOLDEN[name]()), dry_run="All")
-    assert created["metadata"]["name"].startswith(("regression-pair-", "train-", "ci-gate-", "nightly-"))
+    assert created["metadata"]["name"].startswith(("regression-pair-", "train-", "ci-gate-", "nightly-", "seed-sweep-"))
 
 
 @pytest.mark.skipif(shutil.which("argo") is None, reason="no argo on PATH")
