@@ -274,7 +274,7 @@ def test_artifact_collection_that_cannot_work_blocks_no_deletion(
 
 
 def test_a_parameter_of_300_kb_is_refused_before_anything_is_sent(kube: ArgoEngine, tmp_path: Path) -> None:
-    (tmp_path / "large.json").write_text(json.dumps({"note": "x" * 300_000}))
+    (tmp_path / "large.json").write_text(json.dumps({"fault": "x" * 300_000}))
     words = ("submit", "--regression-pair", "--engine", "argo", "--parameter-file", str(tmp_path / "large.json"))
     done = subprocess.run(
         [sys.executable, "-P", "-m", "orchestrator", *words],
@@ -282,7 +282,7 @@ def test_a_parameter_of_300_kb_is_refused_before_anything_is_sent(kube: ArgoEngi
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-2:] == [
-        "error: parameters: takes 300011 bytes of JSON, over 60000",
+        "error: parameters: takes 300012 bytes of JSON, over 60000",
         "  -> Put what is large into the data file",
     ]
 

@@ -91,12 +91,18 @@ def test_pods_run_the_image_of_the_commit_also_when_a_person_submits_the_templat
     client.CustomObjectsApi().create_namespaced_custom_object(**GROUP, namespace=endpoint.namespace, body=workflow)
     deadline = time.monotonic() + DEADLINE_S
     selector = "workflows.argoproj.io/workflow=by-hand"
-    while len(pods := client.CoreV1Api().list_namespaced_pod(endpoint.namespace, label_selector=selector).items) < 2:
+
+    def mains() -> list[tuple[client.V1Container, dict[str, str]]]:
+        """The legs' containers with their variables; `pending`, which tells the host, runs no commit."""
+        pods = client.CoreV1Api().list_namespaced_pod(endpoint.namespace, label_selector=selector).items
+        found = [container for pod in pods for container in pod.spec.containers if container.name == "main"]
+        variables = [{v.name: v.value or "" for v in container.env or []} for container in found]
+        return [(c, env) for c, env in zip(found, variables, strict=True) if "FOXRUN_LEG" in env]
+
+    while len(legs := mains()) < 2:
         assert time.monotonic() < deadline, "the legs have no pods"
         time.sleep(0.5)
-    for pod in pods:
-        [main] = [container for container in pod.spec.containers if container.name == "main"]
-        env = {variable.name: variable.value or "" for variable in main.env if variable.name.startswith("FOXRUN_")}
+    for main, env in legs:
         assert main.image == f"foxrun:{sha}"
         assert (env["FOXRUN_SHA"], env["FOXRUN_TREE"]) == (sha, "")
         assert env["FOXRUN_BRANCH"] == branch.replace("$", "$$"), "Kubernetes makes one dollar of two"

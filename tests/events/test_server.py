@@ -53,7 +53,12 @@ def test_signatures_count_in_client_mode_alone(tmp_path: Path) -> None:
         assert _branches(there) == ["signed"]
         # Whoever reaches it has its rights. infra/'s account may create no Workflow; most others' may.
         with _server("server", name, os.environ["KUBECONFIG"], tmp_path / "server.log") as address:
-            assert replace(there, server=address).send(_push("unsigned", MISSING))[0] == 200
+            # It answers 503 until it has seen the bindings.
+            deadline = time.monotonic() + 60
+            while (code := replace(there, server=address).send(_push("unsigned", MISSING))[0]) == 503:
+                assert time.monotonic() < deadline
+                time.sleep(1.0)
+            assert code == 200
         assert _branches(there) == ["signed", "unsigned"]
         for log in tmp_path.glob("*.log"):
             assert not [secret for secret in there.secrets.values() if secret in log.read_text()], log.name

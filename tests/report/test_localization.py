@@ -32,7 +32,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if name in PAGES
             else ""
         ).encode()
-        self.send_response(200 if body else 404)
+        # A browser asks for an icon by itself, and complains when there is none.
+        self.send_response(200 if body else 204 if name == "favicon.ico" else 404)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         if not name.startswith("framed-"):
             self.send_header("Content-Security-Policy", POLICY)
