@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foxrun.files import write_atomic
+from orchestrator.errors import UsageError
 from orchestrator.history.entries import PREFIX, Entry, from_text
 
 if TYPE_CHECKING:
@@ -19,13 +20,19 @@ _AT_ONCE = 16
 
 
 def read(engine: Engine, home: Path) -> list[Entry]:
-    """All entries that this engine's store holds, in no order. Raises InfrastructureError when S3 cannot be read."""
-    store: Any = engine.store  # type: ignore[attr-defined]
+    """All entries that this engine's store holds, in no order.
+
+    Raises InfrastructureError when S3 cannot be read, UsageError where no bucket is known.
+    """
+    there: Any = engine
     if engine.name == "local":
-        return list(_of_directory(store.path(PREFIX.rstrip("/")), home / "reports"))
-    if store is None:
-        return []
-    return _of_bucket(store, home / "history")
+        return list(_of_directory(there.store.path(PREFIX.rstrip("/")), home / "reports"))
+    if there.artifacts.store is None:
+        raise UsageError(
+            "the history of a cluster's workflows lies in its bucket, and foxrun knows none",
+            remedy="set s3_bucket (FOXRUN_S3_BUCKET) to the bucket of Argo's artifact repository, and its endpoint",
+        )
+    return _of_bucket(there.artifacts.store, home / "history")
 
 
 def _of_directory(folder: Path, reports: Path) -> Iterator[Entry]:
@@ -43,7 +50,7 @@ def _of_directory(folder: Path, reports: Path) -> Iterator[Entry]:
 
 def _of_bucket(store: Any, cache: Path) -> list[Entry]:
     """An entry never changes once it is written, so what was fetched before is not fetched again."""
-    folder = cache / hashlib.sha256(f"{store.label}".encode()).hexdigest()[:16]
+    folder = cache / hashlib.sha256(f"{store.url(PREFIX)}".encode()).hexdigest()[:16]
     keys = sorted(key for key, _ in store.objects(PREFIX))
 
     def one(key: str) -> Entry | None:
