@@ -18,7 +18,7 @@ from foxrun.problems import ContractError
 from foxrun.reader import open_run
 from foxrun.schema import TIMING
 from orchestrator.errors import JobFailed, UsageError
-from orchestrator.twin_run import this_interpreter
+from orchestrator.twin_run import GateRequest, this_interpreter, trainer_arguments
 
 # Of a run's steps the first quarter warms up: allocator, kernels compiled or chosen, caches.
 WARM_UP = 0.25
@@ -121,9 +121,10 @@ def _run(
     parameters: Mapping[str, str], data: Path | None,
 ) -> tuple[float, Mapping[str, Any]]:  # fmt: skip
     given = {**parameters, **({"fingerprints": "off"} if variant.bare else {})}
-    command = [*this_interpreter(tuple(trainer)), "--out", str(out), "--seed", str(seed), "--mode", str(variant.mode)]
-    command += ["--steps", str(steps), "--eval-steps", "0", "--parameters", json.dumps(given, sort_keys=True)]
-    command += ["--data", str(data.absolute())] if data else []
+    asked = GateRequest(
+        trainer=tuple(trainer), out=out, seed=seed, mode=variant.mode, steps=steps, parameters=given, data=data
+    )
+    command = [*this_interpreter(asked.trainer), *trainer_arguments(asked, out)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:

@@ -10,7 +10,6 @@ from pathlib import Path
 from orchestrator import comparison
 from orchestrator.compare import verdict as v
 from orchestrator.compare.policy import Options
-from orchestrator.compare.text import names
 from orchestrator.compare.verdict import Agreement, SeedRow, Verdict
 from orchestrator.errors import FoxrunError
 
@@ -97,9 +96,3 @@ def _reach(pairs: Sequence[OfSeed]) -> tuple[list[str], list[int]]:
             same = compared.agreed.seed_independent
             unreached = same if unreached is None else [name for name in unreached if name in set(same)]
     return unreached or [], unused
-
-
-def describe(verdict: Verdict) -> str:
-    """One line of what no seed reaches, for a log."""
-    found = verdict.agreed.seed_independent if verdict.agreed else []
-    return f"leaves that no seed reaches: {names(found)}" if found else "every leaf depends on the seed"

@@ -120,7 +120,7 @@ def parameters_of(
             remedy="commit them and give --sha HEAD, or leave out --engine argo",
         )
     code = _code(request, directory)
-    if trainer == RunParameters.trainer:
+    if trainer == RunParameters.trainer and training.parameters:
         top = _top(directory)
         names = known_parameters.of_directory(top) if request.worktree else known_parameters.of_commit(top, code["sha"])
         known_parameters.check(training.parameters, names)

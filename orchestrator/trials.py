@@ -14,6 +14,7 @@ from pathlib import Path
 from orchestrator import gate
 from orchestrator.compare import verdict as v
 from orchestrator.compare.verdict import Verdict
+from orchestrator.localize.result import rules_out
 from orchestrator.twin_run import GateRequest, Listener
 
 
@@ -51,8 +52,7 @@ def sentence(trials: list[Trial]) -> str:
     other = len(trials) - len(parted) - sum(trial.verdict == v.IDENTICAL for trial in trials)
     text = f"{len(parted)} of {len(trials)} trials parted" + (f", {other} ended otherwise" if other else "")
     if not parted:
-        # 1 - (1 - p)^n >= 0.95: the rule of three, exact.
-        rate = 1 - 0.05 ** (1 / len(trials))
+        rate = rules_out(len(trials))
         return f"{text}; a fault that parts a pair with chance {rate:.2f} or more would have shown with 95 % certainty"
     places = collections.Counter((trial.step, trial.leaf) for trial in parted)
     if len(places) == 1:

@@ -222,8 +222,8 @@ def _folder() -> Path:
 
 def _gate(flags: dict[str, Any]) -> _Gate:
     """Run the gate as ``foxrun check`` does."""
+    from orchestrator import gate
     from orchestrator.cli import check as cli_check
-    from orchestrator.goldens import recording
     from orchestrator.training import command_of, training_of
     from orchestrator.twin_run import GateRequest
 
@@ -249,7 +249,7 @@ def _gate(flags: dict[str, Any]) -> _Gate:
         cli_check.code(flags["revision"], settings) as (directory, variables),
         cli_check.listener_of(False) as listener,
     ):
-        verdict = recording.run_twins(request, {**os.environ, **variables}, listener, directory=directory)
+        verdict = gate.run_gate(request, {**os.environ, **variables}, listener, directory=directory)
     return _Gate(verdict, request.out, _folder(), variables.get("FOXRUN_SHA") or _clean_head())
 
 

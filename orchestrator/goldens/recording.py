@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from foxrun.reader import open_run
 from foxrun.run import Run
-from orchestrator import gate
 from orchestrator.compare import verdict as v
 from orchestrator.compare.verdict import Verdict
 from orchestrator.errors import UsageError
 from orchestrator.goldens import golden as g
 from orchestrator.goldens.taking import golden_of, steps_of
-from orchestrator.twin_run import GateRequest, Listener
 
 FIRST = "first recording"
 
@@ -28,11 +25,6 @@ class Recorded:
     verdict: Verdict
     file: Path | None = None
     what: str = ""
-
-
-def run_twins(request: GateRequest, environ: Mapping[str, str], listener: Listener, *, directory: Path) -> Verdict:
-    """The gate, which proves before anything is kept that the build is deterministic; its first twin is the run."""
-    return gate.run_gate(request, environ, listener, directory=directory)
 
 
 def record(verdict: Verdict, run_directory: Path, folder: Path, *, reason: str, commit: str) -> Recorded:
