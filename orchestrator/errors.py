@@ -19,6 +19,11 @@ Only the command line turns them into exit codes. A message says what, where and
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foxrun.problems import ContractError
+
 
 class FoxrunError(Exception):
     """Base of all errors with a message for people.
@@ -38,6 +43,11 @@ class UsageError(FoxrunError):
     """The command was called wrongly."""
 
     exit_code = 2
+
+
+def usage_of(error: ContractError) -> UsageError:
+    """The same as the caller's mistake: a revision, a repository, a file that they named."""
+    return UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy)
 
 
 class WorkflowNotFound(UsageError):

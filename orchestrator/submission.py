@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import known_parameters
-from orchestrator.errors import UsageError
+from orchestrator.errors import UsageError, usage_of
 from orchestrator.pods import alert_variables, on_a_cluster, place_of
 from orchestrator.settings import Settings, home_directory
 from orchestrator.training import OPTIONS, command_of, training_of
 
 if TYPE_CHECKING:
-    from foxrun.problems import ContractError
     from orchestrator.engines.argo import ArgoEngine
     from orchestrator.engines.base import Engine
     from workflows.parameters import RunParameters
@@ -242,7 +241,7 @@ def _code(request: Request, directory: Path) -> dict[str, Any]:
             code |= {"against": other, "against_tree": git.commit_tree(top, other)}
         return code
     except git.GitError as error:
-        raise _usage(error) from None
+        raise usage_of(error) from None
 
 
 def _top(directory: Path) -> Path:
@@ -251,11 +250,7 @@ def _top(directory: Path) -> Path:
     try:
         return git.top_level(directory)
     except git.GitError as error:
-        raise _usage(error) from None
-
-
-def _usage(error: ContractError) -> UsageError:
-    return UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy)
+        raise usage_of(error) from None
 
 
 def _branch(top: Path, revision: str, commit: str) -> str:

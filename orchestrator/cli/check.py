@@ -17,7 +17,7 @@ import click
 
 from orchestrator.cli import options
 from orchestrator.cli.options import Duration
-from orchestrator.errors import UsageError
+from orchestrator.errors import UsageError, usage_of
 from orchestrator.settings import Settings, home_directory
 
 CHECKS_KEPT = 20
@@ -169,7 +169,7 @@ def code(revision: str | None, settings: Settings) -> Iterator[tuple[Path, Mappi
         place = git.add_worktree(top, commit, home_directory(settings) / "worktrees" / commit)
         tree = git.commit_tree(top, commit)
     except git.GitError as error:
-        raise UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy) from None
+        raise usage_of(error) from None
     yield place, {"FOXRUN_SHA": commit, "FOXRUN_TREE": tree}
 
 

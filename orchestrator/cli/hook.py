@@ -54,7 +54,7 @@ def run() -> None:
     from foxrun import git, git_staged
     from orchestrator import hook
     from orchestrator.cli.main import execute
-    from orchestrator.errors import UsageError
+    from orchestrator.errors import usage_of
     from orchestrator.settings import home_directory
 
     if os.environ.get("FOXRUN_HOOK", "").lower() in hook.OFF:
@@ -69,7 +69,7 @@ def run() -> None:
         git.add_worktree(top, commit, place)
         missing = git_staged.fill_submodules(top, commit, place)
     except git.GitError as error:
-        raise UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy) from None
+        raise usage_of(error) from None
     for path in missing:
         click.echo(f"note: submodule {path} is not initialised here, so the run has no files of it", err=True)
     click.echo("foxrun: checking what is staged", err=True)

@@ -13,7 +13,7 @@ from orchestrator import comparison, submission
 from orchestrator.compare import verdict as v
 from orchestrator.compare.policy import Options
 from orchestrator.compare.verdict import Verdict
-from orchestrator.errors import FoxrunError, JobFailed, UsageError
+from orchestrator.errors import FoxrunError, JobFailed, UsageError, usage_of
 from orchestrator.goldens.search import CHANGED, SAME, SKIPPED, Search
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Bisection:
             first, last = git.resolve(self._top, good), git.resolve(self._top, bad)
             commits = git.commits_between(self._top, first, last)
         except git.GitError as error:
-            raise UsageError(f"{error.file}: {error.what}" if error.file else error.what, remedy=error.remedy) from None
+            raise usage_of(error) from None
         if not commits:
             raise UsageError(
                 f"{last[:12]} does not come after {first[:12]}", remedy="give the good commit first, then the bad one"

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.compare.verdict import Verdict
+from orchestrator.compare.verdict import GrowthPoint, Verdict
 
 # How the origin shows.
 OUTPUTS_DIFFER = "outputs differ"
@@ -109,16 +109,6 @@ class Remedy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Growth:
-    """How far the twins are apart at one step: leaves that part, and the largest difference of their checksums."""
-
-    step: int
-    leaves_parted: int
-    max_abs: float = 0.0
-    max_rel: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Localization:
     """What was found.
 
@@ -141,7 +131,7 @@ class Localization:
     runs: int = 0
     rules_out: float = 1.0
     not_looked_at: list[str] = field(default_factory=list)
-    growth: list[Growth] = field(default_factory=list)
+    growth: list[GrowthPoint] = field(default_factory=list)
     dumps: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     further: list[Operation] = field(default_factory=list)  # origins seen in other trials, or behind the first one

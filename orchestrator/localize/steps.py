@@ -12,7 +12,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.localize.result import INHERITED, ORIGIN, Growth, Parted
+from orchestrator.compare.verdict import GrowthPoint
+from orchestrator.localize.result import INHERITED, ORIGIN, Parted
 from orchestrator.localize.trace import Leaf, Row
 
 # What a step reads, nearest to the cause first: moments are made from gradients, weights from moments.
@@ -32,7 +33,7 @@ class StepsFound:
     reads: bool = False
     at_end: bool = False
     parted: list[Parted] = field(default_factory=list)
-    growth: list[Growth] = field(default_factory=list)
+    growth: list[GrowthPoint] = field(default_factory=list)
     rows: int = 0
     leaves: int = 0
     note: str = ""
@@ -56,7 +57,7 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     counts when something else parts, and it changed in the step, that is: somebody drew from it.
     """
     first: StepsFound | None = None
-    growth: list[Growth] = []
+    growth: list[GrowthPoint] = []
     before: tuple[Row, Row] | None = None
     found_rows: tuple[Row, Row] | None = None
     drawn: set[str] = set()
@@ -98,7 +99,7 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
 
 
 def _classed(
-    rows: tuple[Row, Row], first: StepsFound, drawn: set[str], growth: list[Growth], count: int, leaves: int,
+    rows: tuple[Row, Row], first: StepsFound, drawn: set[str], growth: list[GrowthPoint], count: int, leaves: int,
     ignored: set[str], note: str, declared: bool,
 ) -> StepsFound:  # fmt: skip
     pairs, _ = _pairs(*rows)
@@ -222,7 +223,7 @@ def _unlike(row: Row, index: int, names: Sequence[str]) -> StepsFound | None:
     )
 
 
-def _growth(step: int, parted: Sequence[tuple[Leaf, Leaf]]) -> Growth:
+def _growth(step: int, parted: Sequence[tuple[Leaf, Leaf]]) -> GrowthPoint:
     largest = relative = 0.0
     for a, b in parted:
         if a.checksum is None or b.checksum is None:
@@ -232,7 +233,7 @@ def _growth(step: int, parted: Sequence[tuple[Leaf, Leaf]]) -> Growth:
             largest = max(largest, delta)
             scale = max(abs(a.checksum), abs(b.checksum))
             relative = max(relative, delta / scale if scale else 0.0)
-    return Growth(step=step, leaves_parted=len(parted), max_abs=largest, max_rel=relative)
+    return GrowthPoint(step=step, leaves_parted=len(parted), max_abs=largest, max_rel=relative)
 
 
 def _with(found: StepsFound, **changes: object) -> StepsFound:

@@ -11,7 +11,6 @@ from pathlib import Path
 import jinja2
 
 from foxrun.files import write_atomic
-from orchestrator.compare.verdict import GrowthPoint
 from orchestrator.localize import raw, text
 from orchestrator.localize.causes import RULE
 from orchestrator.localize.result import Localization
@@ -26,10 +25,9 @@ def render(result: Localization) -> str:
     pnl = None
     if result.verdict is not None:
         pnl = next((row for row in result.verdict.outcome if row.key == html.PNL), None)
-    growth = [GrowthPoint(**{name: getattr(p, name) for name in ("step", "leaves_parted", "max_abs", "max_rel")})
-              for p in result.growth]  # fmt: skip
+    growth = result.growth
     if result.verdict is not None and len(result.verdict.growth) > len(growth):
-        growth = list(result.verdict.growth)
+        growth = result.verdict.growth
     page = {
         "drawing": dataflow.drawing(result) if result.found else "",
         "charts": svg.growth_charts(growth),
