@@ -5,7 +5,6 @@ from __future__ import annotations
 from orchestrator.compare.verdict import Divergence, GrowthPoint, OutcomeRow, make
 from orchestrator.localize.result import (
     Cause,
-    Growth,
     Localization,
     Operation,
     Parted,
@@ -51,7 +50,7 @@ def found() -> Localization:
             Remedy(name="code", text="seed it from the run's seed"),
         ],
         runs=5, not_looked_at=["the streams of workers"],
-        growth=[Growth(step=2, leaves_parted=7, max_abs=1e-7)],
+        growth=[GrowthPoint(step=2, leaves_parted=7, max_abs=1e-7)],
         dumps=[{"step": 2, "tensors": 366, "parted": 3, "sub_case": "intermediates first", "leaf": "attn_q",
                 "index": [3, 1], "a": "1.0", "b": "1.0000001", "ulp": 1}],
         verdict=make("drift", "parted", growth=growth, outcome=outcome, first_divergence=divergence),
@@ -71,7 +70,7 @@ def extreme() -> Localization:
         trials=[Trial(number=i, pair=long, step=1, leaf=long, operation=long) for i in range(3)],
         causes=[Cause(name=long, confidence=long, title=markup, evidence=[long], against=[markup])],
         remedies=[Remedy(name=long, text=long + markup)], further=[Operation(name=long, kind="op", where=long)],
-        not_looked_at=[long], notes=[long], growth=[Growth(step=1, leaves_parted=1, max_abs=float("inf"))],
+        not_looked_at=[long], notes=[long], growth=[GrowthPoint(step=1, leaves_parted=1, max_abs=float("inf"))],
         dumps=[{"step": 2, "tensors": 1, "parted": 1, "sub_case": long, "leaf": long, "index": list(range(400)),
                 "a": long, "b": long, "ulp": 10**30}],
         next=f"`{long}`",
