@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import zlib
+from collections import Counter
 from itertools import count
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from foxrun.tracing import imports, patching
 
 SEED = 20_021
+_HERE = __file__.rpartition(os.sep)[0]
+_STDLIB = str(os.__file__).rpartition(os.sep)[0]
+_GENERATORS = (f"{_STDLIB}{os.sep}random.py", f"{_STDLIB}{os.sep}functools.py")
+_ENDINGS = tuple(
+    name.replace("/", os.sep)
+    for name in ("/torch/random.py", "/torch/cuda/random.py", "_generator.pyx", "bit_generator.pyx", "mtrand.pyx")
+)
 _SPAN_S = 3600  # a number this near to the clock is taken for one that comes from it
+
+
+class Numbers:
+    """Seeds by the line that asks and how often it has asked, so that what else asks in one process moves none.
+
+    A library that makes a generator of its own in one twin alone (tempfile looks for names where TMPDIR is not set)
+    would shift a sequence that all share.
+    """
+
+    def __init__(self) -> None:
+        self._asked: Counter[str] = Counter()
+
+    def __next__(self) -> int:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _generators_own(frame.f_code.co_filename):
+            frame = frame.f_back
+        site = "" if frame is None else f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{frame.f_lineno}"
+        self._asked[site] += 1
+        return (SEED + zlib.crc32(f"{site} {self._asked[site]}".encode())) % (1 << 31)
+
+
+def _generators_own(file: str) -> bool:
+    """Whether a frame of this file stands between a program's line and the seed that it asks for."""
+    return file in _GENERATORS or file.startswith((_HERE, "<frozen")) or file.endswith(_ENDINGS)
 
 
 def seed_generators() -> None:
     """Python's, numpy's and torch's."""
-    numbers = count(SEED)
+    numbers = Numbers()
     imports.when_imported("random", lambda module: _python(module, numbers))
     imports.when_imported("numpy.random", lambda module: _numpy(module, numbers))
     imports.when_imported("torch", lambda module: _torch(module, numbers))
@@ -29,7 +63,6 @@ def from_outside(seed: Any) -> bool:
         seed = int(seed)
     if not isinstance(seed, int) or isinstance(seed, bool):
         return False
-    import os
     import time
 
     if seed == os.getpid():

@@ -25,7 +25,9 @@ ADDS_ATOMICALLY = frozenset(
      "avg_pool3d_backward", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward",
      "max_pool3d_with_indices_backward", "max_unpool2d", "max_unpool3d", "segment_reduce",
      "_segment_reduce_backward", "sparse_coo_coalesce", "_coalesce", "roi_align_backward", "ps_roi_align_backward",
-     "deform_conv2d_backward", "select_backward_accumulate"]
+     "deform_conv2d_backward", "select_backward_accumulate", "_flash_attention_backward",
+     "_efficient_attention_backward", "_scaled_dot_product_flash_attention_backward",
+     "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_cudnn_attention_backward"]
 )  # fmt: skip
 WRITES_BY_INDEX = frozenset(
     ["index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put", "scatter", "scatter_", "index_copy",
@@ -79,7 +81,7 @@ def narrowed(name: str) -> Test:
     return look
 
 
-def remedied(name: str, weight: int = STRONG) -> Test:
+def remedied(name: str, weight: int = STRONG, *, against: int = STRONG) -> Test:
     """With the switch that rules this cause out and nothing else."""
 
     def look(facts: Facts) -> Evidence | None:
@@ -87,7 +89,7 @@ def remedied(name: str, weight: int = STRONG) -> Test:
         if parted is None:
             return None
         if parted:
-            return Evidence(text=f"{name} changes nothing", weight=-STRONG)
+            return Evidence(text=f"{name} changes nothing", weight=-against)
         return Evidence(text=f"{name} alone makes the twins agree", weight=weight)
 
     look.__doc__ = f"does {name} alone make the twins agree?"
@@ -149,13 +151,49 @@ def words_in(pattern: re.Pattern[str], what: str, weight: int) -> Test:
     return look
 
 
-@test(STRONG)
-def replay_parts_here(facts: Facts) -> str | None:
-    """does the operation alone, on equal inputs, give different outputs within one process?"""
-    r = facts.replay
-    if r is None or not r.runs or not r.parted or not computed(facts):
-        return None
-    return f"replayed alone on its own inputs it differed in {r.parted} of {r.runs} runs"
+def family(facts: Facts) -> str:
+    """What the origin's operation is known for: its own way of giving other sums; empty where it is known for none."""
+    if facts.origin is None:
+        return ""
+    name = facts.origin.a.name
+    if accumulates_by_index(facts) is not None or facts.op in ADDS_ATOMICALLY:
+        return "adds"
+    if facts.op in WRITES_BY_INDEX:
+        return "writes"
+    if facts.op in SCANS or SCAN_NAME.search(name):
+        return "scans"
+    if CONVOLUTIONS.search(name):
+        return "convolves"
+    return "multiplies" if facts.op in MATMULS or ATTENTION.search(name) else ""
+
+
+def replay_parts_here(*families: str) -> Test:
+    """The operation alone, on equal inputs, in one process: it speaks for the causes that its kind is known for."""
+
+    def look(facts: Facts) -> Evidence | None:
+        r = facts.replay
+        if r is None or not r.runs or not r.parted or not computed(facts):
+            return None
+        known = family(facts)
+        if known and known not in families:
+            return None
+        text = f"replayed alone on its own inputs it differed in {r.parted} of {r.runs} runs"
+        return Evidence(text=text, weight=STRONG if known else PLAIN)
+
+    look.__doc__ = "does the operation alone, on equal inputs, give different outputs within one process?"
+    return look
+
+
+def made_equal_by(name: str, *families: str) -> Test:
+    """A switch that several causes share speaks for those that the operation's kind is known for."""
+    measured = remedied(name)
+
+    def look(facts: Facts) -> Evidence | None:
+        known = family(facts)
+        return measured(facts) if not known or known in families else None
+
+    look.__doc__ = measured.__doc__
+    return look
 
 
 @test(-PLAIN)
@@ -312,9 +350,8 @@ def machine_read_before(facts: Facts) -> str | None:
     return f"{lead.text}, and then equal inputs give other sums" if lead is not None and computed(facts) else None
 
 
-@test(STRONG)
-def own_kernel_adds(facts: Facts) -> str | None:
-    """is it a kernel of the program's own that gives other sums?"""
+def own_kernel_adds(facts: Facts) -> Evidence | None:
+    """is it a kernel of the program's own whose code adds atomically?"""
     if (
         not computed(facts)
         or facts.kind != "kernel"
@@ -322,8 +359,11 @@ def own_kernel_adds(facts: Facts) -> str | None:
         or facts.origin.a.value != facts.origin.b.value
     ):
         return None
+    text = f"{facts.origin.a.name} is a kernel of the program's own, and its inputs agree"
     if any(ADDS_IN_SOURCE.search(line) for line in facts.lines):
-        return f"{facts.origin.a.name} is a kernel of the program's own that adds atomically, and its inputs agree"
+        return Evidence(text=f"{text}; the code there adds atomically", weight=STRONG)
+    if any(ADDS_IN_SOURCE.search(line) for line in facts.code):
+        return Evidence(text=f"{text}; code in its file adds atomically", weight=PLAIN)
     return None
 
 

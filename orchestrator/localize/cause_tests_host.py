@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
-from orchestrator.localize.facts import Facts
+from orchestrator.localize.facts import Facts, Lead
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
 from orchestrator.localize.trace import Event
 
@@ -281,13 +281,44 @@ def replay_draws(facts: Facts) -> str | None:
     return None
 
 
-@test(PLAIN)
-def timed_before(facts: Facts) -> str | None:
+def timed_before(facts: Facts) -> Evidence | None:
     """was a clock for measuring read before the control flow parted?"""
-    if facts.how != CONTROL_FLOW:
+    lead = _clock_before(facts)
+    if lead is None:
         return None
-    lead = next((x for x in facts.leads if x.kind == "clock" and x.near >= 1), None)
-    return f"the program measures time before it chooses: {lead.a.name} at {lead.a.where}" if lead is not None else None
+    text = f"the program measures time before it chooses: {lead.a.name} at {lead.a.where}"
+    return Evidence(text=text, weight=STRONG if lead.near >= 2 else PLAIN)
+
+
+def _clock_before(facts: Facts) -> Lead | None:
+    return next((x for x in facts.leads if x.kind == "clock" and x.near >= 1), None) if _branches(facts) else None
+
+
+def _branches(facts: Facts) -> bool:
+    return facts.how == CONTROL_FLOW
+
+
+@test(DECISIVE)
+def clock_chooses(facts: Facts) -> str | None:
+    """do the twins run the same when the clock that they measure by is fixed?"""
+    if _clock_before(facts) is None or facts.remedied.get("fixed-clock") is not False:
+        return None
+    return "the twins agree when the clock that the program measures by is fixed"
+
+
+def python_decides(facts: Facts) -> Evidence | None:
+    """does what Python decides differ?"""
+    if facts.origin is None or facts.how not in (CONTROL_FLOW, HOST_VALUE):
+        return None
+    explained = facts.lead("clock", "machine", near=1) is not None
+    text = f"what Python decides differs: {facts.origin.detail}"
+    return Evidence(text=text, weight=WEAK if explained else PLAIN)
+
+
+@test(STRONG)
+def crashes(facts: Facts) -> str | None:
+    """does a twin crash whose memory lies elsewhere?"""
+    return facts.crashed or None
 
 
 @test(DECISIVE)

@@ -77,6 +77,8 @@ class Facts:
     children: int = 0
     duplicates: bool | None = None
     lines: tuple[str, ...] = ()  # source near the origin, in both twins
+    code: tuple[str, ...] = ()  # the whole file of a kernel of the program's own, without comments
+    crashed: str = ""  # how a twin ended whose memory was elsewhere
 
     @property
     def op(self) -> str:

@@ -14,6 +14,7 @@ from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts, leads
 from orchestrator.localize.operations import of_process, window_of
+from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
     HIDDEN,
@@ -137,11 +138,19 @@ def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Fac
 
 
 def _same_origin(before: Facts, after: Facts) -> bool:
-    """Whether the twins still part where they did: by operation and line where these are known, else by leaf."""
+    """Whether the twins still part where they did: by operation and line where these are known, else by leaf.
+
+    Where the twins part by what they run, each has a place, and which twin has which is chance. A pair that parts later
+    than what was recorded, in the same leaf, shows nothing new either: the step of a race is chance as well.
+    """
     a, b = before.origin, after.origin
     if a is not None and b is not None:
-        return (a.a.name, a.a.where) == (b.a.name, b.a.where) or a.a.where == b.a.where != ""
-    return (before.steps.step, before.steps.leaf) == (after.steps.step, after.steps.leaf)
+        return bool(_places(a) & _places(b)) or a.a.where == b.a.where != ""
+    return before.steps.leaf == after.steps.leaf
+
+
+def _places(origin: Origin) -> set[tuple[str, str]]:
+    return {(event.name, event.where) for event in (origin.a, origin.b)}
 
 
 def _verify(session: Session, kind: Kind, rate: float) -> tuple[int, bool]:

@@ -27,18 +27,32 @@ def parts(where: str) -> tuple[str, int] | None:
 def line_of(where: str, header: Mapping[str, Any], directory: Path | None = None) -> str:
     """The text of the line; empty where the file is not found here."""
     place = parts(where)
+    lines = _file(where, header, directory)
+    number = place[1] if place is not None else 0
+    return printable(lines[number - 1].strip()[:LONGEST]) if 0 < number <= len(lines) else ""
+
+
+def code_of(where: str, header: Mapping[str, Any], directory: Path | None = None) -> list[str]:
+    """All lines of the file, without comments of Python or of C within it and without the docstring at its head."""
+    lines = [line.strip() for line in _file(where, header, directory)]
+    body = "\n".join(
+        line for line in lines if line.startswith("#pragma") or not line.startswith(("#", "//", "*", "/*"))
+    )
+    return re.sub(r'\A(?:[rR]?"""(?s:.*?)""")', "", body).splitlines()
+
+
+def _file(where: str, header: Mapping[str, Any], directory: Path | None) -> list[str]:
+    place = parts(where)
     if place is None:
-        return ""
-    file, number = place
-    candidates = [folder / file for folder in _folders(header, directory)]
-    for candidate in [*candidates, *_below(directory or Path.cwd(), file)]:
+        return []
+    candidates = [folder / place[0] for folder in _folders(header, directory)]
+    for candidate in [*candidates, *_below(directory or Path.cwd(), place[0])]:
         try:
             if candidate.is_file():
-                lines = candidate.read_text("utf-8", "replace").splitlines()
-                return printable(lines[number - 1].strip()[:LONGEST]) if 0 < number <= len(lines) else ""
+                return candidate.read_text("utf-8", "replace").splitlines()
         except OSError:
             continue
-    return ""
+    return []
 
 
 def around(where: str, header: Mapping[str, Any], directory: Path | None = None, far: int = 3) -> list[str]:
