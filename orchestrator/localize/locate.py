@@ -18,7 +18,7 @@ from orchestrator.localize.result import (
     Trial,
 )
 from orchestrator.localize.session import KINDS, THREADS, Session
-from orchestrator.localize.steps import StepsFound
+from orchestrator.localize.steps import StepsFound, compare_steps
 
 MEMORY = ("allocator", "memory")
 
@@ -87,10 +87,11 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         kind = gentle if gentle is not None else kind_named(name)
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
-            session.notes.append(
+            session.crashed = (
                 f"twins whose memory lies elsewhere and holds other bytes crash ({pair.codes[0]}, {pair.codes[1]}): "
-                "native code damages memory; they ran on without these two differences"
+                "native code damages memory"
             )
+            session.notes.append(f"{session.crashed}; they ran on without these two differences")
             session.drop(pair)
             gentle = dataclasses.replace(kind, hostilities=tuple(h for h in kind.hostilities if h not in MEMORY))
             pair = session.run(gentle, window, "the same twins, with memory as it comes")
@@ -108,8 +109,11 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
 
 
 def crashed(pair: Pair) -> bool:
-    """Whether a twin died of a signal that damaged memory causes (SIGSEGV, SIGABRT, SIGBUS), before a row was made."""
-    return any(code in (139, 134, 135) for code in pair.codes) and not any(True for _ in pair.a.main.rows())
+    """Whether a twin died of a signal that damaged memory causes (SIGSEGV, SIGABRT, SIGBUS), before a row parted."""
+    if not any(code in (139, 134, 135) for code in pair.codes):
+        return False
+    steps = compare_steps(pair.a.main.rows(), pair.b.main.rows())
+    return steps.step is None or steps.leaf == "(row)"
 
 
 def _short(steps: StepsFound) -> str:
@@ -200,6 +204,8 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         in_child=main is not None and main.origin is not None and main.origin.process != shown.a.main.name,
         children=main.children if main is not None else 0,
         lines=_lines(main, shown),
+        code=_code(main, shown),
+        crashed=session.crashed,
     )
 
 
@@ -210,6 +216,13 @@ def _lines(main: Found | None, pair: Pair) -> tuple[str, ...]:
     origin = main.origin
     places = dict.fromkeys(e.where for e in (origin.a, origin.b, origin.reader) if e is not None)
     return tuple(line for place in places for line in source.around(place, pair.a.main.header, pair.directory))
+
+
+def _code(main: Found | None, pair: Pair) -> tuple[str, ...]:
+    """The file of a kernel of the program's own."""
+    if main is None or main.origin is None or main.origin.a.kind != "kernel":
+        return ()
+    return tuple(source.code_of(main.origin.a.where, pair.a.main.header, pair.directory))
 
 
 def _at(steps: StepsFound) -> str:

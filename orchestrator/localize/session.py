@@ -64,6 +64,7 @@ class Session:
     seconds: list[float] = field(default_factory=list)
     pairs: int = 0
     dumps: list[dict[str, Any]] = field(default_factory=list)
+    crashed: str = ""  # how a hostile twin died, where one did
     whole: Request | None = None  # the request from the start, while twins go on from a checkpoint
 
     @property
