@@ -1,7 +1,8 @@
 # foxrun in an image: trainer, gate, compare, report, alert. docs/image.md says what is in it and how to build it:
 #   docker build --build-arg TREE="$(git rev-parse 'HEAD^{tree}')" -t REGISTRY/foxrun:"$(git rev-parse HEAD)" .
 # TORCH is cpu, cuda or none (compare, report and alert need no torch). TORCH_INDEX is where torch's own wheels lie,
-# empty for pip's ordinary index. TREE is the git tree that is being built: manifests name it as the code that ran.
+# empty for pip's ordinary index. TREE is the git tree that is being built: manifests name it as the code that ran, and SHA
+# as its commit, by which a night that asks for a branch is told of.
 ARG BASE=python:3.11-slim
 
 # What is to be installed, as a file of its own: other lines of pyproject.toml may change without a new installation.
@@ -72,6 +73,6 @@ ARG TREE
 ARG SHA=""
 LABEL org.opencontainers.image.title=foxrun org.opencontainers.image.licenses=Apache-2.0 \
       org.opencontainers.image.revision=${SHA} dev.foxrun.tree=${TREE}
-ENV FOXRUN_TREE_RUN=${TREE}
+ENV FOXRUN_TREE_RUN=${TREE} FOXRUN_COMMIT_RUN=${SHA}
 # No ENTRYPOINT: every template names its command, `foxrun` or `python -m trainer`, and CI systems bring a shell.
 CMD ["foxrun", "--help"]

@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from foxrun.git_files import root_of, tree_of_files
+from foxrun.git_files import head_of_files, root_of, tree_of_files
 from foxrun.problems import ContractError
 
-TREE_RUN_VARIABLE = "FOXRUN_TREE_RUN"
+TREE_RUN_VARIABLE, COMMIT_RUN_VARIABLE = "FOXRUN_TREE_RUN", "FOXRUN_COMMIT_RUN"
 # `git rev-parse --local-env-vars`, less what passes settings (GIT_CONFIG_COUNT); and what changes the meaning of paths.
 _DROPPED = frozenset({
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GLOB_PATHSPECS",
@@ -125,6 +125,11 @@ def resolve(repo: Path | str, revision: str) -> str:
     )
 
 
+def is_commit(text: str) -> bool:
+    """Whether a text is a full hash, and not a name of something."""
+    return _SHA.match(text) is not None
+
+
 def commit_tree(repo: Path | str, sha: str) -> str:
     """The tree hash of a commit."""
     return _git(repo, ["rev-parse", "--verify", "--end-of-options", f"{resolve(repo, sha)}^{{tree}}"]).strip()
@@ -219,6 +224,22 @@ def tree_hash(directory: Path | str, *, exclude: Iterable[Path] = ()) -> str:
                 paths.append(f":(exclude,top,literal){resolved.relative_to(top.resolve())}")
         _add_all(top, paths, extra)
         return _git(top, ["write-tree"], extra=extra).strip()
+
+
+def commit_run(directory: Path | str, tree: str | None = None) -> str:
+    """The commit of the files around ``directory``: what is checked out there, in an image FOXRUN_COMMIT_RUN.
+
+    Empty where nobody knows, and where the files are of another tree than their commit's (``tree``: of the files, where
+    it is known already).
+    """
+    try:
+        top = top_level(directory)
+        head = resolve(top, "HEAD")
+        return head if (tree or tree_hash(top)) == commit_tree(top, head) else ""
+    except GitError:
+        root = root_of(directory)
+        found = os.environ.get(COMMIT_RUN_VARIABLE, "").strip() if root is None else head_of_files(root)
+        return found if is_commit(found) else ""
 
 
 def _add_all(top: Path, paths: Sequence[str], extra: Mapping[str, str]) -> None:

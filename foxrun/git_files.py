@@ -25,6 +25,25 @@ def root_of(directory: Path | str) -> Path | None:
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
+def head_of_files(root: Path) -> str:
+    """The commit that the checkout at ``root`` is at, read from its files; empty for what only git can tell."""
+    folder = root / ".git"
+    try:
+        text = (folder / "HEAD").read_text("utf-8").strip()
+        if text.startswith("ref: "):
+            name = text.removeprefix("ref: ").strip()
+            loose = folder / name
+            text = loose.read_text("utf-8").strip() if loose.is_file() else _packed(folder / "packed-refs", name)
+    except (OSError, ValueError):
+        return ""
+    return text if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", text) else ""
+
+
+def _packed(file: Path, name: str) -> str:
+    words = (line.split() for line in file.read_text("utf-8").splitlines())
+    return next((pair[0] for pair in words if pair[1:] == [name]), "")
+
+
 def tree_of_files(root: Path, *, exclude: Iterable[Path] = ()) -> str:
     """The tree hash that a commit of all files below ``root`` would have.
 

@@ -58,6 +58,7 @@ _MEANINGS = {
     "tree": "Tree of that commit: git rev-parse 'SHA^{tree}'; a run of another tree is incomparable",
     "image": "Image of that commit, by digest: REGISTRY/foxrun@sha256:...",
     "branch": "Branch, for people and filters",
+    "origin": "Repository, whose host is told of the commit: https://HOST/OWNER/NAME; empty: nobody is told",
     "data-key": "Key of the order-book file in the bucket: inputs/SHA256/NAME.dbn.zst",
     "seed": "Seed of every random draw",
     "mode": "0 fast, 1 pedantic, 2 control, 3 fast and exact",
@@ -66,6 +67,7 @@ _MEANINGS = {
     "parameters": "The trainer's parameters, a JSON object of strings",
     "gate-steps": "Steps of each twin of the gate",
 }
+_ORIGIN_OPTIONS = {"exit-handler": "--origin", "pending": "--repository"}
 # Of a leg. The default fits on the smallest node; beside a GPU there is more than enough.
 _GPU_POD = {"cpu": "2", "memory": "8Gi"}
 _TITLES = {
@@ -105,6 +107,7 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
     made: Workflow = _KINDS[kind](p)
     spec = to_dict(made)["spec"]
     _name_the_branch(spec)
+    _name_the_origin(spec)
     spec["arguments"] = _arguments(spec["arguments"], data=data, kind=kind)
     shown = {
         "workflows.argoproj.io/title": _TITLES[kind],
@@ -114,7 +117,9 @@ def workflow_template(kind: str, *, data: bool, gpus: int, cpu: str = "500m", me
         "labels": {"foxrun.dev/kind": kind},
         "labelsFrom": {
             events.BRANCH: {"expression": events.label_of("workflow.parameters.branch")},
-            **{f"foxrun.dev/{name}": {"expression": f"workflow.parameters.{name}"} for name in ("sha", "seed", "mode")},
+            # A night's is a branch, whose slashes no label can have.
+            "foxrun.dev/sha": {"expression": events.label_of("workflow.parameters.sha")},
+            **{f"foxrun.dev/{name}": {"expression": f"workflow.parameters.{name}"} for name in ("seed", "mode")},
         },
         "annotations": shown,
     }
@@ -172,8 +177,16 @@ def _name_the_branch(spec: dict[str, Any]) -> None:
                 variable["value"] = "{{=sprig.replace('$', '$$', workflow.parameters.branch)}}"
 
 
+def _name_the_origin(spec: dict[str, Any]) -> None:
+    """The repository's address comes from a parameter; of what an event starts, the event's own goes first."""
+    said = "{{=sprig.replace('$', '$$', workflow.parameters.origin)}}"
+    for template in spec["templates"]:
+        if (option := _ORIGIN_OPTIONS.get(template["name"])) is not None:
+            template["container"]["args"] += [option, said]
+
+
 def _arguments(arguments: dict[str, Any], *, data: bool, kind: str) -> dict[str, Any]:
-    defaults = {p["name"]: p["value"] for p in arguments["parameters"]} | {"branch": ""}
+    defaults = {p["name"]: p["value"] for p in arguments["parameters"]} | {"branch": "", "origin": ""}
     chosen = {name: value for name, value in defaults.items() if name not in _REQUIRED}
     chosen |= {"ci-gate": _OF_EVENTS, "nightly": _OF_NIGHTS}.get(kind, {})
     meanings = _MEANINGS | {"ci-gate": _MEANINGS_OF_EVENTS, "nightly": _MEANINGS_OF_NIGHTS}.get(kind, {})

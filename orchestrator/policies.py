@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foxrun import git
 from orchestrator import alerting, alerts, run_context
 from orchestrator.alert_delivery import deliver, next_due, now_utc, story, undelivered
 from orchestrator.alert_rules import channels_of, parse_rules
@@ -40,7 +41,7 @@ def at_exit(
         engine: the local one, where it may be its workflow.
         urls: tell these alone, at once, and remember nothing.
         verdict_file, workflow, status, failures: as of ``alerting.verdict_at_exit``.
-        kind, sha, branch, origin, started, link: what is known of the run.
+        kind, sha, branch, origin, started, link: what is known of the run; of a night, ``sha`` is its branch.
         always: tell all channels, whatever the rules say.
         uid, history: where the entry of the history is written, and whose it is.
     """
@@ -54,11 +55,13 @@ def at_exit(
     verdict = dataclasses.replace(verdict, next=by_name(verdict.next, workflow))
     link = link or run_context.workflow_link(settings.workflow_url, {"name": workflow, "namespace": settings.namespace})
     told = AlertContext(
-        workflow=workflow, kind=kind, sha=sha, branch=branch, origin=origin, started=started,
+        workflow=workflow, kind=kind, sha=run_context.commit(sha), branch=branch, origin=origin, started=started,
         link="" if "{" in link else link,
     )  # fmt: skip
     event = run_context.of_event(environ.get("FOXRUN_EVENT", ""))
     context = run_context.merged(event, told, context, run_context.of_verdict(verdict))
+    if sha and not context.sha:  # the name of a branch, and no run that says what it was: what this pod is made of
+        context = dataclasses.replace(context, sha=git.commit_run(Path.cwd()))
     if history is not None:
         yield from _remember(history, uid, verdict, context)
     if urls:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from foxrun import git
 from orchestrator.alert_text import AlertContext
 from orchestrator.compare.verdict import Verdict
 
@@ -17,25 +18,32 @@ PREFIX = "foxrun.dev/"
 def of_workflow(workflow: Mapping[str, Any], *, url: str = "") -> AlertContext:
     """What a Workflow says of itself. ``url``: the setting workflow_url, with {name}, {namespace}, {uid}."""
     metadata = workflow.get("metadata") or {}
-    arguments = (workflow.get("spec") or {}).get("arguments") or {}
-    given = {str(p.get("name")): str(p.get("value") or "") for p in arguments.get("parameters") or []}
-    notes = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-    known = {key.removeprefix(PREFIX): str(text) for key, text in notes.items() if key.startswith(PREFIX)}
+    # What is not given is the template's.
+    stored = (workflow.get("status") or {}).get("storedWorkflowTemplateSpec") or {}
+    given = {**_arguments(stored), **_arguments(workflow.get("spec") or {})}
+    # A label is the text made legal: an annotation or an argument has the original.
+    labels, known = _ours(metadata.get("labels")), _ours(metadata.get("annotations"))
+    known = {**labels, **given, **known}
     kind = known.get("kind", "")
     return AlertContext(
         workflow=str(metadata.get("name") or ""),
         # A commit against another says nothing of the branch alone.
         kind=f"{kind}-against" if known.get("against") else kind,
         origin="" if "worktree" in known else known.get("origin", ""),
-        sha=known.get("sha", "") or given.get("sha", ""),
-        branch=known.get("branch", "") or given.get("branch", ""),
-        seed=_number(known.get("seed") or given.get("seed", "")),
-        mode=_number(known.get("mode") or given.get("mode", "")),
+        sha=commit(known.get("sha", "")),
+        branch=known.get("branch", ""),
+        seed=_number(known.get("seed", "")),
+        mode=_number(known.get("mode", "")),
         started=str(metadata.get("creationTimestamp") or ""),
         author=known.get("author", ""),
         message=known.get("message", ""),
         link=workflow_link(url, metadata),
     )
+
+
+def commit(text: str) -> str:
+    """A full hash as it is; of anything else, such as the branch of a night, nothing: its runs know their commit."""
+    return text if git.is_commit(text) else ""
 
 
 def workflow_link(url: str, metadata: Mapping[str, Any]) -> str:
@@ -60,7 +68,7 @@ def of_event(text: str) -> AlertContext:
     get = texts.get
     return AlertContext(
         origin=get("origin", ""), branch=get("branch", ""), author=get("author", ""), message=get("message", ""),
-        sha=get("sha", ""),
+        sha=commit(get("sha", "")),
     )  # fmt: skip
 
 
@@ -86,6 +94,15 @@ def merged(*contexts: AlertContext) -> AlertContext:
             if value != item.default:
                 found.setdefault(item.name, value)
     return AlertContext(**found)
+
+
+def _arguments(spec: Mapping[str, Any]) -> dict[str, str]:
+    parameters = (spec.get("arguments") or {}).get("parameters") or []
+    return {str(p.get("name")): str(p["value"]) for p in parameters if p.get("value")}
+
+
+def _ours(notes: Mapping[str, Any] | None) -> dict[str, str]:
+    return {key.removeprefix(PREFIX): str(text) for key, text in (notes or {}).items() if key.startswith(PREFIX)}
 
 
 def _number(text: str) -> int | None:

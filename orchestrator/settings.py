@@ -27,6 +27,7 @@ NOT_SETTINGS = frozenset(
             "SHA",
             "TREE",
             "TREE_RUN",
+            "COMMIT_RUN",
             "BRANCH",
             "POISON",
             "TERMINATION_LOG",
@@ -115,7 +116,7 @@ class Settings:
         "", kind="text", unit="URL", why="address of the repository at its host, for statuses; empty: git's origin"
     )
     status_kinds: tuple[str, ...] = _setting(
-        ("ci-gate", "nightly"),
+        ("ci-gate", "nightly", "seed-sweep"),
         kind="names",
         unit="workflows",
         why="whose commits get a status and a comment, where FOXRUN_HOST_TOKEN is set",

@@ -97,7 +97,10 @@ def tell(
     if not context.origin:
         raise UsageError("no repository is known", remedy="give --repository https://HOST/OWNER/NAME")
     if not context.sha:
-        raise UsageError("no commit is known", remedy="give --sha")
+        raise UsageError(
+            "no commit is known",
+            remedy="give --sha; of a branch on a cluster the image has to say it (docs/nightly.md)",
+        )
     repository = place_of(context.origin, api, around)
     token = token_of(repository, environ, around)
     if not token:
@@ -116,6 +119,24 @@ def head(directory: Path | None = None) -> str:
 
     try:
         return git.resolve(directory or Path.cwd(), "HEAD")
+    except git.GitError:
+        return ""
+
+
+def commit_of(revision: str, directory: Path | None = None) -> str:
+    """The commit that a revision means here; where nobody can say (a pod without git), that of the files here.
+
+    Empty where nothing is known.
+    """
+    from foxrun import git
+
+    here = directory or Path.cwd()
+    if not revision or git.is_commit(revision):
+        return revision
+    try:
+        return git.resolve(here, revision)
+    except git.NotARepository:
+        return git.commit_run(here)
     except git.GitError:
         return ""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from hera.workflows import models as m
 
-from workflows import assembly, templates, tie_break
+from workflows import assembly, telling, templates, tie_break
 from workflows.names import label_value
 from workflows.parameters import RunParameters
 
 _TITLES = {"regression-pair": "Regression pair", "nightly": "Nightly pair"}
+# Whose commit is told when it starts. A pair by hand is told of when it ends, where its kind is among status_kinds.
+_TOLD = frozenset({"nightly"})
 # Omitted (the gate failed) is left out on purpose: then there is nothing to compare.
 _COMPLETED = "({leg}.Succeeded || {leg}.Failed || {leg}.Errored)"
 
@@ -26,6 +28,10 @@ def regression_pair(p: RunParameters, *, kind: str = "regression-pair") -> m.Wor
     if p.tie_break:
         tasks += tie_break.tasks(p)
         containers += tie_break.containers(p)
+    if kind in _TOLD:
+        tasks[-1].depends = telling.after_pending(tasks[-1].depends)
+        tasks.append(telling.pending_task())
+        containers.append(telling.pending(p, kind))
     if p.gate:
         tasks.insert(0, assembly.gate_task(p))
         containers.insert(0, templates.gate(p))

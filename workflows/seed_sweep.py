@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hera.workflows import models as m
 
-from workflows import assembly, templates
+from workflows import assembly, telling, templates
 from workflows.names import label_value
 from workflows.parameters import InvalidParameter, RunParameters
 from workflows.pods import IN
@@ -40,11 +40,12 @@ def seed_sweep(p: RunParameters) -> m.Workflow:
         task = compare_task(suffix=f"-{seed}")
         _pass(task, seed)
         tasks.append(task)
-    tasks.append(_seeds_task(p))
+    tasks += [_seeds_task(p), telling.pending_task()]
     containers = [templates.leg(p, seed=SEED), _compare(p), _seeds(p)]
     for template in containers[:2]:
         assert template.inputs is not None
         template.inputs.parameters = [*(template.inputs.parameters or []), m.Parameter(name="seed")]
+    containers.append(telling.pending(p, "seed-sweep"))
     if p.gate:
         tasks.insert(0, assembly.gate_task(p))
         containers.insert(0, templates.gate(p))
@@ -120,7 +121,7 @@ def _seeds_task(p: RunParameters) -> m.DAGTask:
     return m.DAGTask(
         name="seeds",
         template="seeds",
-        depends=" && ".join(_ENDED.format(task=f"compare-{seed}") for seed in p.seeds),
+        depends=telling.after_pending(" && ".join(_ENDED.format(task=f"compare-{seed}") for seed in p.seeds)),
         arguments=m.Arguments(
             parameters=[
                 m.Parameter(name=f"status-{seed}", value=f"{{{{tasks.compare-{seed}.status}}}}") for seed in p.seeds

@@ -13,6 +13,7 @@ ALERT_KEYS = {
     "FOXRUN_ALERT_RULES": "rules",
     "FOXRUN_HOST_API": "host-api",
     "FOXRUN_HOST_TOKEN": "host-token",
+    "FOXRUN_STATUS_KINDS": "status-kinds",
     "FOXRUN_WORKFLOW_URL": "workflow-url",
 }
 
@@ -69,6 +70,16 @@ def alert(p: RunParameters, kind: str) -> m.Template:
         # The one pod of ours that talks to the API server: it keeps the state of alerts there.
         automount_service_account_token=True if p.alerts_account and p.executor_account else None,
     )
+
+
+def pending_task() -> m.DAGTask:
+    """The task that says that it runs. What comes last in the Workflow depends on it, by ``after_pending``."""
+    return m.DAGTask(name="pending", template="pending")
+
+
+def after_pending(depends: str | None) -> str:
+    """``depends``, and that `pending` has ended however it did: nothing that fails beside the last task fails all."""
+    return f"({depends}) && (pending.Succeeded || pending.Failed || pending.Errored)"
 
 
 def pending(p: RunParameters, kind: str) -> m.Template:

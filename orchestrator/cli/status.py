@@ -44,6 +44,9 @@ def command(name: str | None, pending: bool, no_comment: bool, strict: bool, **f
     if name is None and not pending:
         raise click.UsageError("give the NAME of a workflow that has ended, or --pending")
     settings = options.current()
+    if pending and name and flags["kind"] and flags["kind"] not in settings.status_kinds:
+        click.echo(f"no status: {flags['kind']} is not among status_kinds")
+        return
     try:
         verdict, context = _running(settings, name, flags) if pending else _ended(settings, str(name), flags)
         answer = statuses.tell(
@@ -100,15 +103,26 @@ def _ended(settings: Any, name: str, flags: dict[str, Any]) -> Any:
             f"workflow {workflow['metadata']['name']} has not ended", remedy="foxrun watch it, or --pending"
         )
     known = run_context.of_workflow(workflow, url=settings.workflow_url)
-    context = run_context.merged(_options(flags), AlertContext(kind=flags["kind"]), known, _job())
-    return judge(engine, workflow), context if context.origin else replace(context, origin=origin_of(settings))
+    verdict = judge(engine, workflow)
+    ran = run_context.of_verdict(verdict)
+    context = run_context.merged(_options(flags), AlertContext(kind=flags["kind"]), known, ran, _job())
+    return verdict, context if context.origin else replace(context, origin=origin_of(settings))
 
 
 def _options(flags: dict[str, Any]) -> AlertContext:
+    from orchestrator import statuses
     from orchestrator.alert_text import AlertContext
+    from orchestrator.errors import UsageError
+    from orchestrator.printable import printable
 
     given = {name: str(flags[name] or "") for name in ("repository", "sha", "branch", "link")}
-    return AlertContext(origin=given["repository"], sha=given["sha"], branch=given["branch"], link=given["link"])
+    sha = statuses.commit_of(given["sha"])
+    if given["sha"] and not sha:
+        raise UsageError(
+            f"nobody here knows which commit {printable(given['sha'])} is",
+            remedy="give all its digits; in a pod the image says it, or what git has mounted (docs/nightly.md)",
+        )
+    return AlertContext(origin=given["repository"], sha=sha, branch=given["branch"], link=given["link"])
 
 
 def _job() -> AlertContext:

@@ -99,7 +99,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _fields(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[FieldDifference]:
     yield from _scalar("schema_version", a, b, matters=True)
     code_a, code_b = _mapping(a.get("code")), _mapping(b.get("code"))
-    for key in ("commit_asked", "tree_asked", "tree_run", "branch"):
+    for key in ("commit_asked", "tree_asked", "commit_run", "tree_run", "branch"):
         yield from _scalar(key, code_a, code_b, matters=key == "tree_run", prefix="code.")
     yield from _scalar("seed", a, b, matters=True)
     yield from _scalar("mode", a, b, matters=True)

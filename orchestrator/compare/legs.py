@@ -64,7 +64,7 @@ def summary_of(side: Side) -> v.RunSummary:
     return v.RunSummary(
         label=side.label,
         run_id=side.run.run_id if side.run is not None else "",
-        commit=str(code.get("commit_asked") or ""),
+        commit=str(code.get("commit_asked") or code.get("commit_run") or ""),
         tree=str(code.get("tree_run") or ""),
         seed=seed if isinstance(seed, int) else None,
         mode=mode if isinstance(mode, int) else None,

@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +22,10 @@ class Webhook(http.server.ThreadingHTTPServer):
         self.received: list[tuple[str, dict[str, str], Any]] = []
         self.times: list[float] = []
         self.closing = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"json://{self.server_address[0]!s}:{self.port}/"
 
     @property
     def port(self) -> int:
@@ -49,9 +53,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def webhook(*answers: int) -> Iterator[Webhook]:
-    """A running webhook on the loopback interface."""
+def webhook(*answers: int, prepare: Callable[[Webhook], object] = lambda _: None) -> Iterator[Webhook]:
+    """A running webhook on the loopback interface, unless ``prepare`` lets it wait elsewhere."""
     server = Webhook(list(answers) or [200])
+    prepare(server)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,12 +59,16 @@ class Server(http.server.ThreadingHTTPServer):
     state: State
 
     @property
+    def _place(self) -> str:
+        return f"{self.server_address[0]!s}:{self.server_address[1]}"
+
+    @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/desk/alpha"
+        return f"http://{self._place}/desk/alpha"
 
     @property
     def api(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/api/{'v3' if self.state.kind == 'github' else 'v4'}"
+        return f"http://{self._place}/api/{'v3' if self.state.kind == 'github' else 'v4'}"
 
 
 class Refused(Exception):
@@ -215,9 +219,10 @@ def _gitlab(state: State, request: Request, path: str) -> Any:
 
 
 @contextmanager
-def host(kind: str) -> Iterator[Server]:
-    """A running host of that kind, with the open pull request 7 whose head is SHA."""
+def host(kind: str, prepare: Callable[[Server], object] = lambda _: None) -> Iterator[Server]:
+    """A running host of that kind, with the open pull request 7 whose head is SHA; ``prepare``: as of webhook."""
     server = Server(("127.0.0.1", 0), _Handler)
+    prepare(server)
     pull = {"number": 7, "iid": 7, "head": {"sha": SHA}, "sha": SHA}
     pull["state"] = "open" if kind == "github" else "opened"
     server.state = State(kind=kind, pulls=[pull])

@@ -87,7 +87,8 @@ def image(context: Path) -> Image:
     with (Path(tempfile.gettempdir()) / "foxrun-image-test.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # workers of one test run ask for the same image at once
         if tag not in _loaded():
-            done = build(context, tag, "--build-arg", f"TREE={tree}")
+            sha = git(context, "rev-parse", "HEAD")
+            done = build(context, tag, "--build-arg", f"TREE={tree}", "--build-arg", f"SHA={sha}")
             assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return Image(tag, tree, context)
 

@@ -39,7 +39,7 @@ def test_a_template_differs_from_a_submitted_workflow_in_its_arguments_alone() -
     )  # fmt: skip
     submitted = to_dict(regression_pair(p))["spec"]
     template = render.workflow_template("regression-pair", data=True, gpus=0)["spec"]
-    _take_branch_from_parameter(submitted["templates"])
+    _take_from_parameters(submitted["templates"])
     differ = {key for key in {*submitted, *template} if submitted.get(key) != template.get(key)}
     assert differ == {"arguments", "workflowMetadata"}
 
@@ -55,8 +55,8 @@ def test_what_has_no_default_has_to_be_given() -> None:
 def test_an_event_has_to_give_the_commit_alone() -> None:
     parameters = render.workflow_template("ci-gate", data=False, gpus=0)["spec"]["arguments"]["parameters"]
     assert {p["name"]: p.get("value") for p in parameters} == {
-        "sha": None, "tree": "", "image": "foxrun:{sha}", "branch": "", "seed": "42", "mode": "1", "steps": "2000",
-        "eval-steps": "500", "parameters": '{"envs":"128"}',
+        "sha": None, "tree": "", "image": "foxrun:{sha}", "branch": "", "origin": "", "seed": "42", "mode": "1",
+        "steps": "2000", "eval-steps": "500", "parameters": '{"envs":"128"}',
     }  # fmt: skip
 
 
@@ -79,8 +79,11 @@ def test_files_are_yaml_with_a_kind() -> None:
     assert {binding["kind"] for binding in yaml.safe_load_all(bindings)} == {"WorkflowEventBinding"}
 
 
-def _take_branch_from_parameter(templates: list[dict[str, Any]]) -> None:
+def _take_from_parameters(templates: list[dict[str, Any]]) -> None:
+    """Branch and address of the repository, which a Workflow that is submitted has written in it."""
     for template in templates:
+        if template["name"] == "exit-handler":
+            template["container"]["args"] += ["--origin", "{{=sprig.replace('$', '$$', workflow.parameters.origin)}}"]
         for variable in (template.get("container") or {}).get("env") or []:
             if variable["name"] == "FOXRUN_BRANCH":
                 variable["value"] = "{{=sprig.replace('$', '$$', workflow.parameters.branch)}}"

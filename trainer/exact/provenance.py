@@ -17,17 +17,21 @@ from trainer.exact.modes import VARIABLES
 
 
 def code(environment: Mapping[str, str], out: Path) -> dict[str, str]:
-    """Commit and tree asked, tree that really runs (uncommitted changes included), branch."""
+    """Commit and tree asked, both as they really run (uncommitted changes have no commit), branch."""
     here = Path(__file__).resolve().parent
+    asked, commit_run = environment.get("FOXRUN_SHA", ""), ""
     try:
         # A run directory below the repository is no part of the code.
         tree_run = git.tree_hash(here, exclude=[out])
+        commit_run = git.commit_run(here, tree_run)
         branch = environment.get("FOXRUN_BRANCH") or git.branch(here)
     except git.GitError:
         tree_run, branch = "", environment.get("FOXRUN_BRANCH", "")
     return {
-        "commit_asked": environment.get("FOXRUN_SHA", ""),
+        # A night asks for a branch, which is no commit: then commit_run says what ran.
+        "commit_asked": asked if git.is_commit(asked) else "",
         "tree_asked": environment.get("FOXRUN_TREE", ""),
+        "commit_run": commit_run,
         "tree_run": tree_run,
         "branch": branch,
     }
