@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.alert_text import AlertContext
-from orchestrator.compare.verdict import as_dict
+from orchestrator.compare.verdict import RunSummary, as_dict
 from orchestrator.run_context import merged, of_event, of_workflow
 from tests.alerts.receivers import webhook
 from tests.alerts.test_alerts import VERDICT
 from tests.cli.conftest import Place
+from tests.hosts.servers import TOKEN, host
 
 
 def verdict_file(place: Place) -> str:
@@ -133,3 +135,45 @@ def test_facts_come_from_the_first_that_knows_them() -> None:
     assert (both.branch, both.seed, both.origin) == ("b", 0, "https://github.com/desk/alpha")
     against = {**workflow, "metadata": {**workflow["metadata"], "annotations": {"foxrun.dev/against": "b" * 40}}}
     assert of_workflow(against).kind == "ci-gate-against"
+
+
+def test_a_night_names_a_branch_and_its_runs_know_the_commit(here: Place) -> None:
+    ran, image = "e" * 40, "f" * 40
+    runs = [RunSummary(label=label, commit=ran, manifest={"code": {"branch": "main"}}) for label in ("a", "b")]
+    (here.directory / "verdict.json").write_text(json.dumps(as_dict(replace(VERDICT, runs=runs))))
+    words = ("alert", "--workflow", "nightly-1", "--status", "Failed", "--kind", "nightly", "--sha", "feature/größe")
+    with host("github") as server, webhook() as hook:
+        variables = {
+            "FOXRUN_HOST_TOKEN": TOKEN, "FOXRUN_HOST_API": server.api, "FOXRUN_COMMIT_RUN": image,
+            "FOXRUN_ALERTS": f"json://127.0.0.1:{hook.port}",
+        }  # fmt: skip
+        told = here(
+            *words, "--verdict", "verdict.json", "--origin", server.origin, "--history", "entry.json", **variables
+        )
+        assert f"status foxrun/nightly of {ran[:12]}: failure" in told.out.splitlines(), told.out + told.err
+        # Neither gate nor legs left a word: what this pod is made of.
+        lost = here(*words, "--verdict", "absent.json", "--origin", server.origin, **variables)
+        assert f"status foxrun/nightly of {image[:12]}: error" in lost.out.splitlines(), lost.out + lost.err
+        unknown = here(
+            *words, "--verdict", "absent.json", "--origin", server.origin, **variables | {"FOXRUN_COMMIT_RUN": ""}
+        )
+        assert "status not written: no commit is known" in unknown.out
+    assert [s["sha"] for s in server.state.statuses] == [ran, image]
+    assert json.loads((here.directory / "entry.json").read_text())["sha"] == ran
+    assert next(body["foxrun"]["sha"] for _, _, body in hook.received) == ran
+
+
+def test_a_template_keeps_what_nobody_gave_and_its_labels_are_cut() -> None:
+    def given(**values: str) -> dict[str, Any]:
+        return {"arguments": {"parameters": [{"name": name, "value": value} for name, value in values.items()]}}
+
+    stored = given(origin="https://github.com/desk/alpha", seed="42", branch="main")
+    labels = {"foxrun.dev/kind": "nightly", "foxrun.dev/branch": "feature-x-0123456789"}
+    workflow = {
+        "metadata": {"name": "n", "labels": labels},
+        "spec": given(branch="feature/x", sha="main"),
+        "status": {"storedWorkflowTemplateSpec": stored},
+    }
+    known = of_workflow(workflow)
+    assert (known.kind, known.branch, known.sha, known.seed) == ("nightly", "feature/x", "", 42)
+    assert known.origin == "https://github.com/desk/alpha"

@@ -121,3 +121,30 @@ def test_a_ci_gate_says_that_it_runs_and_what_it_came_to(repo: Place) -> None:
     assert (done.code, again.code, again.json["verdict"]) == (0, 0, "identical"), done.err + again.err
     told = [(s["state"], s["context"], s["target_url"]) for s in server.state.statuses[:2]]
     assert told == [(state, "foxrun/ci-gate", "https://argo.example/gate") for state in ("pending", "success")]
+
+
+def test_a_pod_tells_of_the_commit_that_it_is_made_of(here: Place) -> None:
+    pod = ("status", "--pending", "nightly-1", "--sha", "feature/x", "--repository")
+    with host("github") as server:
+        variables = {"FOXRUN_HOST_TOKEN": TOKEN, "FOXRUN_HOST_API": server.api, "FOXRUN_COMMIT_RUN": SHA}
+        told = here(*pod, server.origin, "--kind", "nightly", **variables)
+        assert told.out == "status foxrun/nightly of 3f0d9a61c2b8: pending\n", told.err
+        other = here(*pod, server.origin, "--kind", "nightly", **variables, FOXRUN_STATUS_KINDS="ci-gate")
+        assert (other.code, other.out) == (0, "no status: nightly is not among status_kinds\n")
+        unknown = here(*pod, server.origin, "--kind", "nightly", **{**variables, "FOXRUN_COMMIT_RUN": ""})
+        assert (unknown.code, unknown.out) == (0, "")
+        assert unknown.err.startswith("status not written: nobody here knows which commit feature/x is (give all")
+        nowhere = here(*pod, "", "--kind", "nightly", **variables)
+        assert nowhere.err.startswith("status not written: no repository is known")
+    assert [(s["sha"], s["context"]) for s in server.state.statuses] == [(SHA, "foxrun/nightly")]
+
+
+def test_a_revision_is_the_commit_that_it_names(repo: Place) -> None:
+    with host("github") as server:
+        words = ("status", "--pending", "--repository", server.origin, "--sha")
+        told = repo(*words, "HEAD", **variables(server))
+        wrong = repo(*words, "no-such-branch", "--strict", **variables(server))
+    head = repo.git("rev-parse", "HEAD")
+    assert told.out == f"status foxrun/ci-gate of {head[:12]}: pending\n", told.err
+    assert wrong.code == 2 and "nobody here knows which commit no-such-branch is" in wrong.err
+    assert [s["sha"] for s in server.state.statuses] == [head]

@@ -37,6 +37,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.delenv("FOXRUN_TREE_RUN", raising=False)
+    monkeypatch.delenv("FOXRUN_COMMIT_RUN", raising=False)
 
 
 @pytest.fixture
@@ -131,6 +132,11 @@ def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert git.tree_hash(tmp_path) == ""
     monkeypatch.setenv("FOXRUN_TREE_RUN", "b" * 40)
     assert git.tree_hash(tmp_path) == "b" * 40
+    assert git.commit_run(tmp_path) == ""
+    monkeypatch.setenv("FOXRUN_COMMIT_RUN", "main")
+    assert git.commit_run(tmp_path) == ""
+    monkeypatch.setenv("FOXRUN_COMMIT_RUN", "c" * 40)
+    assert git.commit_run(tmp_path) == "c" * 40
 
 
 def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

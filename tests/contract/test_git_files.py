@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foxrun import git
-from foxrun.git_files import root_of, tree_of_files
+from foxrun.git_files import head_of_files, root_of, tree_of_files
 
 
 def run(repo: Path, *words: str) -> str:
@@ -91,3 +91,30 @@ def test_an_index_that_cannot_be_read_names_no_submodule(tmp_path: Path, damage:
     before = tree_of_files(tmp_path)
     (tmp_path / ".git" / "index").write_bytes(damage)
     assert tree_of_files(tmp_path) == before
+
+
+@pytest.mark.parametrize("how", ["branch", "packed", "detached"])
+def test_the_commit_of_a_checkout(repo: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "packed":
+        run(repo, "pack-refs", "--all")
+    if how == "detached":
+        run(repo, "checkout", "-q", "--detach")
+    head = run(repo, "rev-parse", "HEAD")
+    assert head_of_files(repo) == head == git.commit_run(repo / "a")
+    monkeypatch.setenv("PATH", str(repo / "no"))
+    monkeypatch.setenv("FOXRUN_COMMIT_RUN", "d" * 40)  # of the image; the checkout in it is another
+    assert git.commit_run(repo / "a") == head
+
+
+def test_uncommitted_changes_have_no_commit(repo: Path) -> None:
+    (repo / "ab").write_text("changed")
+    assert git.commit_run(repo) == ""
+    assert git.commit_run(repo, tree(repo)) == run(repo, "rev-parse", "HEAD")
+
+
+def test_a_repository_without_a_commit_and_a_damaged_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path, "init", "-q")
+    assert (git.commit_run(tmp_path), head_of_files(tmp_path)) == ("", "")
+    for text in ("", "ref: refs/heads/../../../etc/passwd", "nonsense", "ref: "):
+        (tmp_path / ".git" / "HEAD").write_text(text)
+        assert head_of_files(tmp_path) == ""
