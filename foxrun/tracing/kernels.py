@@ -1,4 +1,4 @@
-"""Kernels that no dispatcher sees: own autograd.Functions, and Triton launches, compiled or interpreted.
+"""Kernels that no dispatcher sees: own autograd.Functions, Triton launches, compiled or interpreted, native functions.
 
 Each is an event of kind "kernel" with its tensors before and after. What a Function does inside leaves events of its
 own, before the Function's: a kernel of an extension, which leaves none, is still seen between the two.
@@ -14,15 +14,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from foxrun.tracing import imports, where
+from foxrun.tracing import imports, native, where
 from foxrun.tracing.modules import tensors
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.shapes import describe, shape_of
 
 
 def watch(operations: Operations) -> None:
-    """Watch Functions now, and Triton when the program imports it."""
+    """Watch Functions now, and Triton and ctypes when the program imports them."""
     _functions(operations)
+    native.watch(operations)
 
     def triton(module: ModuleType) -> None:
         _launches(operations, module.JITFunction)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from orchestrator.localize import cause_tests as t
 from orchestrator.localize import cause_tests_host as h
+from orchestrator.localize import cause_tests_races as r
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Kind
 from orchestrator.localize.result import CONTROL_FLOW, HOST_VALUE, REORDERED
 
@@ -30,7 +31,7 @@ KINDS: tuple[Kind, ...] = (
         what="torch.empty, new_empty or numpy.empty hand out what was there. What is not written whole before it "
         "is read depends on what the process did earlier. A flag that fills fresh memory makes runs equal and "
         "leaves the fault: the values are still not the program's.",
-        tests=(t.reads_unset, t.narrowed("memory"), t.filled_hides, t.filled_parts,
+        tests=(r.timing_decides, t.reads_unset, t.narrowed("memory"), t.filled_hides, t.filled_parts,
                t.replay_varies("memory"), h.unexplained_value),
         remedies=("filled-memory",),
         change="make it with zeros or write all of it before it is read: {where}",
@@ -41,7 +42,7 @@ KINDS: tuple[Kind, ...] = (
         title="Workers that are not seeded by the run's seed",
         what="A data loader's or pool's worker draws from a generator that it inherited, that nobody seeded, or that "
         "was seeded by time or process number.",
-        tests=(h.in_a_worker, h.from_a_worker),
+        tests=(r.timing_decides, h.in_a_worker, h.from_a_worker),
         remedies=("workers-seeded", "seed-generators", "fixed-entropy", "fixed-clock"),
         change="seed in the worker from the run's seed and the worker's or the item's number (worker_init_fn, "
         "numpy.random.default_rng([seed, item])): {where}",
@@ -72,7 +73,7 @@ KINDS: tuple[Kind, ...] = (
         title="A generator that others draw from as well",
         what="A library, a thread or a log line draws from the global generator, so how many draws lie before one's "
         "own depends on timing or on what is installed.",
-        tests=(h.moved_by_others, h.extra_draws),
+        tests=(h.moved_by_others, r.raced_draws, h.extra_draws),
         change="draw from a generator of your own, seeded by the run's seed: {where}",
         reports=("https://numpy.org/doc/stable/reference/random/parallel.html",),
     ),
@@ -89,7 +90,7 @@ KINDS: tuple[Kind, ...] = (
         name="hash-order",
         title="The order of a set of strings, or of hash()",
         what="Python salts hash() of strings in each process (PYTHONHASHSEED), and a set is iterated by hash.",
-        tests=(t.narrowed("hash-seed"), t.remedied("hash-seed", DECISIVE), h.led_by("hash", ways=_ORDERS),
+        tests=(r.timing_decides, t.narrowed("hash-seed"), t.remedied("hash-seed", DECISIVE), h.led_by("hash", ways=_ORDERS),
                h.how_is(REORDERED, weight=WEAK, what="an order differs"),
                h.python_decides),
         remedies=("hash-seed",),
@@ -100,7 +101,7 @@ KINDS: tuple[Kind, ...] = (
         name="listing-order",
         title="The order in which a directory is listed",
         what="os.listdir, scandir and glob give entries as the file system keeps them.",
-        tests=(t.narrowed("listing-order"), t.remedied("sorted-listings", DECISIVE),
+        tests=(r.timing_decides, t.narrowed("listing-order"), t.remedied("sorted-listings", DECISIVE),
                h.led_by("listing", reordered=True, weight=PLAIN, ways=_ORDERS),
                h.led_by("listing", reordered=True, weight=PLAIN, near=1, ways=_ORDERS)),
         remedies=("sorted-listings",),
@@ -111,7 +112,7 @@ KINDS: tuple[Kind, ...] = (
         name="completion-order",
         title="The order in which tasks complete",
         what="as_completed, imap_unordered, a queue that several fill, or a list that several threads append to.",
-        tests=(t.remedied("ordered-completion", DECISIVE), h.led_by("completion", weight=STRONG, ways=_ORDERS),
+        tests=(r.completes, r.timing_matters_not, t.remedied("ordered-completion", DECISIVE), h.led_by("completion", weight=STRONG, ways=_ORDERS),
                h.made_by_threads,
                h.several_threads),
         remedies=("ordered-completion",),
@@ -192,7 +193,7 @@ KINDS: tuple[Kind, ...] = (
         name="reduced-precision",
         title="Products in TF32 or 16 bits",
         what="TF32 and 16-bit products differ with the kernel chosen, and split-K adds their parts in no fixed order.",
-        tests=(t.low_precision, t.casts_in_one, t.remedied("no-tf32")),
+        tests=(t.low_precision, t.casts_in_one, r.narrows_in_one_thread, t.remedied("no-tf32")),
         remedies=("no-tf32",),
         change='torch.set_float32_matmul_precision("highest"), or compute it in float32: {where}',
         reports=("https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",),
@@ -212,7 +213,7 @@ KINDS: tuple[Kind, ...] = (
         title="A read before a copy is done, by the device, a thread or a process",
         what="A non_blocking copy to the host, or one on another stream, is read before it arrived; or its source is "
         "written again before it left.",
-        tests=(h.changed(STRONG, h.writer_copies_unblocked, "the writer is a copy that does not wait"),
+        tests=(r.written, h.changed(STRONG, h.writer_copies_unblocked, "the writer is a copy that does not wait"),
                h.copies_unblocked,
                h.changed(WEAK, h.on_cuda, "on a GPU, where copies may still be on their way"),
                h.changed(STRONG, h.handed_over, "it is written while it is read"),
@@ -226,7 +227,7 @@ KINDS: tuple[Kind, ...] = (
         name="aliasing",
         title="Two names for one memory",
         what="from_numpy, a view, a shared buffer or a state_dict kept without a copy: somebody else writes into it.",
-        tests=(h.changed(PLAIN, h.writer_shares, "its memory is shared with numpy or a buffer"),
+        tests=(r.written, h.changed(PLAIN, h.writer_shares, "its memory is shared with numpy or a buffer"),
                h.changed(PLAIN, h.with_threads, "others of the program run"),
                h.changed(WEAK, h.always, "somebody who was not seen wrote to it")),
         change="copy what is handed over (clone(), copy()) where it is handed over: {where}",
@@ -236,7 +237,7 @@ KINDS: tuple[Kind, ...] = (
         name="out-of-bounds-write",
         title="A write outside its tensor",
         what="A kernel or native code writes past the end of its memory, into whatever lies behind.",
-        tests=(h.crashes, h.changed(PLAIN, h.always, "a write that no operation made"),
+        tests=(r.timing_decides, h.writes_past, h.crashes, h.changed(PLAIN, h.always, "a write that no operation made"),
                h.changed(PLAIN, h.single_thread_host, "with no other thread of the program to make it")),
         change="check the native code that runs before it (compute-sanitizer, AddressSanitizer): {where}",
         reports=("https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html",),
@@ -246,7 +247,7 @@ KINDS: tuple[Kind, ...] = (
         title="Objects iterated in the order of their addresses",
         what="A set of parameters or modules is ordered by id(), which is an address: another one in each process, and "
         "no seed of hash() decides it.",
-        tests=(h.by_itself_reordered, t.narrowed("allocator"), h.led_by("identity", weight=PLAIN, ways=_ORDERS),
+        tests=(r.timing_decides, h.by_itself_reordered, t.narrowed("allocator"), h.led_by("identity", weight=PLAIN, ways=_ORDERS),
                h.in_the_optimizer, h.how_is(REORDERED, weight=PLAIN, what="the same operations come in another order"),
                h.hash_does_not_matter, h.hash_matters),
         change="keep objects in a list or a dict, which have the order of insertion: {where}",

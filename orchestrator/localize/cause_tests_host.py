@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from orchestrator.localize.beyond import PAST
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts, Lead
@@ -313,6 +314,14 @@ def python_decides(facts: Facts) -> Evidence | None:
     explained = facts.lead("clock", "machine", near=1) is not None
     text = f"what Python decides differs: {facts.origin.detail}"
     return Evidence(text=text, weight=WEAK if explained else PLAIN)
+
+
+@test(DECISIVE)
+def writes_past(facts: Facts) -> str | None:
+    """did native code write past the memory that it was given?"""
+    if facts.origin is None or not facts.origin.a.value.startswith(PAST):
+        return None
+    return f"{facts.origin.a.name} at {facts.origin.a.where or '?'} {facts.origin.a.value}"
 
 
 @test(STRONG)

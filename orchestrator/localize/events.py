@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from orchestrator.localize import beyond, slices
 from orchestrator.localize.origins import (
     Aligned,
     Origin,
@@ -59,6 +60,7 @@ def align(
     threads = len({e.thread for e in left} | {e.thread for e in right})
     if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
         origin, walk = _thread_by_thread(left, right, process)
+    origin = beyond.blamed(origin, left, right, process)
     return Aligned(
         origin=origin, events=walk.count, host=host_differences(*hosts), skipped=walk.skipped, threads=threads
     )
@@ -290,10 +292,14 @@ def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: st
         origin = walk.pair(ea, eb)
         if origin is None:
             continue
-        if ea.thread != MAIN_THREAD and origin.how in (REORDERED, CONTROL_FLOW):
+        # Of a worker that is at another step, what it reads is another task's, too.
+        elsewhere = ea.step != eb.step and not origin.label.startswith("generator")
+        if ea.thread != MAIN_THREAD and (origin.how in (REORDERED, CONTROL_FLOW) or elsewhere):
             deferred.append(origin)
             given_up.add(ea.thread)
             continue
+        if origin.outside and (inner := slices.made_otherwise(origin, left, right, align)) is not None:
+            return inner, walk
         vague = origin.outside or origin.how == CHANGED_BEHIND
         return (deferred[0] if deferred and vague and not origin.label.startswith("generator") else origin), walk
     if deferred:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from orchestrator.errors import DeadlinePassed
-from orchestrator.localize import raw, source
+from orchestrator.localize import beyond, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
 from orchestrator.localize.facts import Facts
@@ -47,14 +47,18 @@ def localize(session: Session) -> Localization:
     found: list[Found] = []
     tried: Tried | None = None
     try:
-        _operations(session, kind, steps, pair, found)
+        race = _operations(session, kind, steps, pair, found)
         facts = _facts(session, kind, steps, chosen(found), pair)
+        if race is not None:
+            facts = dataclasses.replace(facts, narrowed={races.DELAYS: race.found is not None})
+            kind = races.hostile(race.kind) if race.found is not None else kind
         main = chosen(found)
         if main is not None and session.options.replay_runs:
             facts = dataclasses.replace(facts, replay=replay(session, main, found))
         tried = Tried(facts=facts, remedies=[])
         if session.options.remedies:
-            try_remedies(session, kind, tried, judge(facts), _rate(session, kind))
+            rate = races.RATE if kind.name == races.DELAYS else _rate(session, kind)
+            try_remedies(session, kind, tried, judge(facts), rate)
     except (DeadlinePassed, KeyboardInterrupt) as stop:
         _ended_early(session, stop, tried)
     if tried is None:
@@ -92,8 +96,11 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
                 "native code damages memory"
             )
             session.notes.append(f"{session.crashed}; they ran on without these two differences")
+            written = beyond.before_the_crash(pair.a.main) or beyond.before_the_crash(pair.b.main)
+            if written is not None:
+                return _without_memory(kind), written, pair
             session.drop(pair)
-            gentle = dataclasses.replace(kind, hostilities=tuple(h for h in kind.hostilities if h not in MEMORY))
+            gentle = _without_memory(kind)
             pair = session.run(gentle, window, "the same twins, with memory as it comes")
             kind = gentle
         steps = session.compared(pair)
@@ -106,6 +113,10 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         _see(session, pair, steps)
         session.drop(pair)
     return None
+
+
+def _without_memory(kind: Kind) -> Kind:
+    return dataclasses.replace(kind, hostilities=tuple(h for h in kind.hostilities if h not in MEMORY))
 
 
 def crashed(pair: Pair) -> bool:
@@ -132,8 +143,11 @@ def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
         session.not_looked_at.append(text)
 
 
-def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, found: list[Found]) -> None:
-    """Trials with events. Two that name one origin are enough; else three, since the first divergence may alternate."""
+def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, found: list[Found]) -> races.Raced | None:
+    """Trials with events. Two that name one origin are enough; else three, since the first divergence may alternate.
+
+    Where several threads run and nothing that is computed explains it, a race is provoked.
+    """
     wanted = min(session.options.trials, 3)
     resumed = session.request.other is not None
     first = at_once(pair, steps, resumed)
@@ -142,7 +156,14 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
         found.append(first)
     _tell(session, kind, steps, first)
     attempts = 0
+    race: races.Raced | None = None
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
+        if race is None and (found or attempts) and _may_race(pair, found) and not resumed:
+            race = races.provoke(session, steps)
+            if race is not None and race.found is not None:
+                found.append(race.found)
+                _tell(session, race.kind, race.found.steps, race.found)
+                break
         names = [origin_name(item) for item in found]
         if len(found) >= wanted or (len(names) >= 2 and names[-1] == names[-2]):
             break
@@ -159,6 +180,12 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
             one = early  # the same was there before it showed in a leaf
         found.append(one)
         _tell(session, kind, one.steps, one)
+    return race
+
+
+def _may_race(pair: Pair, found: list[Found]) -> bool:
+    """Whether threads or processes run beside each other, and no trial found what a race would not do."""
+    return races.possible(pair) and all(races.could_be(item.origin) for item in found)
 
 
 def _to_dump(known: Found | None) -> tuple[tuple[str, int], ...]:

@@ -1,0 +1,265 @@
+"""Native functions called through ctypes: events of kind "kernel", and writes past the memory they are given.
+
+The dispatcher sees none of them. Their memory is found by its address: a program hands over what ``Tensor.data_ptr()``,
+``ndarray.ctypes`` or a ctypes array said. Tensors that change though no pointer into them was handed over were written
+out of bounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from foxrun.tracing import imports, patching
+from foxrun.tracing.operations import Operations
+from foxrun.tracing.recorder import Fingerprint
+from foxrun.tracing.shapes import shape_of
+
+PAST = "writes past its memory"
+KNOWN = 1024  # pieces of memory whose addresses are kept
+BYSTANDERS = 32 << 20  # bytes of other tensors that are held against what they were, a call
+PAGE = 4096
+LOOKS = 64  # calls around which bystanders are looked at: finding them takes some 50 ms
+FILLS = {"memmove": (0, 2), "memset": (0, 2)}  # which argument is written, and how many bytes of it
+
+
+def watch(operations: Operations) -> None:
+    """Watch libraries that the program loads from now on, and ctypes' own memmove and memset."""
+    memory = _Memory()
+    patching.method(Tensor, "data_ptr", memory.of_tensor)
+    imports.when_imported("numpy._core._internal", memory.watch_numpy)
+    imports.when_imported("numpy.core._internal", memory.watch_numpy)
+    imports.when_imported("ctypes", lambda module: _libraries(module, _Caller(operations, memory)))
+
+
+class _Memory:
+    """What lies at which address: tensors and arrays of which the program has asked for it, while they live."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], Any] = {}  # (address, bytes) -> weak reference
+
+    def of_tensor(self, original: Any) -> Any:
+        """Around Tensor.data_ptr."""
+
+        def data_ptr(one: Tensor) -> int:
+            address = int(original(one))
+            if address and one.device.type == "cpu" and one.layout == torch.strided:
+                self._know(address, one.numel() * one.element_size(), one)
+            return address
+
+        return data_ptr
+
+    def watch_numpy(self, module: ModuleType) -> None:
+        """ndarray.ctypes makes one of these each time."""
+
+        def around(original: Any) -> Any:
+            def __init__(this: Any, array: Any, ptr: Any = None) -> None:
+                original(this, array, ptr)
+                if ptr and array.flags.c_contiguous:
+                    self._know(int(ptr), int(array.nbytes), array)
+
+            return __init__
+
+        if hasattr(module, "_ctypes"):
+            patching.method(module._ctypes, "__init__", around)
+
+    def at(self, address: int) -> tuple[int, int, Any] | None:
+        """(address, bytes, tensor or array) of the smallest known memory that an address lies in."""
+        found = None
+        for (start, size), reference in self._known.items():
+            if start <= address < start + size and (found is None or size < found[1]):
+                owner = reference()
+                found = (start, size, owner) if owner is not None else found
+        return found
+
+    def ends_before(self, address: int) -> int:
+        """How many bytes, of a page at most, lie between the end of known memory and an address in no tensor's."""
+        ends = [
+            s + n
+            for (s, n), reference in self._known.items()
+            if 0 < address + 1 - s - n <= PAGE and reference() is not None
+        ]
+        for one in _tensors() if ends else ():
+            storage = one.untyped_storage()
+            if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
+                return 0
+        return address - max(ends) if ends else 0
+
+    def _know(self, address: int, size: int, owner: Any) -> None:
+        if len(self._known) >= KNOWN:
+            self._known = {key: ref for key, ref in self._known.items() if ref() is not None}
+            while len(self._known) >= KNOWN:
+                del self._known[next(iter(self._known))]
+        self._known.pop((address, size), None)
+        self._known[address, size] = weakref.ref(owner)
+
+
+class _Caller:
+    """Makes an event of each call."""
+
+    def __init__(self, operations: Operations, memory: _Memory) -> None:
+        self._operations, self._memory = operations, memory
+        self._looks = LOOKS
+
+    def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call, with what it is given hashed before and after."""
+        recorder = self._operations.recorder
+        if recorder.busy or recorder.ended or not recorder.plan.in_window(recorder.step):
+            return call(*args, **kwargs)
+        before = None
+        try:
+            with recorder.quiet():
+                before = self._before(name, args)
+        except Exception as error:
+            recorder.trouble(error)
+        result = call(*args, **kwargs)
+        if before is not None:
+            try:
+                with recorder.quiet():
+                    self._after(name, args, before)
+            except Exception as error:
+                recorder.trouble(error)
+        return result
+
+    def _before(self, name: str, args: tuple[Any, ...]) -> _Before | None:
+        given, spans = [], []
+        for number, address in enumerate(map(_address, args)):
+            found = self._memory.at(address) if address else None
+            if found is not None:
+                start, size, owner = found
+                given.append((str(number), _tensor(owner)))
+                spans.append((start, size))
+        if not given and name not in FILLS:
+            return None  # a call that touches no memory of the program's: a clock, a lock
+        operations = self._operations
+        ins = [(label, operations.hash(one), operations.storages.source(one)) for label, one in given]
+        looks = self._looks and threading.active_count() == 1  # another thread may write what is its own
+        others = [(shape, flat, flat.clone()) for shape, flat in _bystanders(spans)] if looks else []
+        self._looks = max(0, self._looks - 1)
+        return _Before(given, ins, others, self._beyond(name, args), operations.place())
+
+    def _beyond(self, name: str, args: tuple[Any, ...]) -> str:
+        """Of functions of which it is known how much they write."""
+        written = FILLS.get(name)
+        if written is None or len(args) <= max(written):
+            return ""
+        address, count = _address(args[written[0]]), _address(args[written[1]])
+        found = self._memory.at(address)
+        if found is None:
+            before = self._memory.ends_before(address)
+            return f"{PAST}: {count} bytes, {before} behind its end" if before else ""
+        if address + count <= found[0] + found[1]:
+            return ""
+        return f"{PAST}: {count} bytes where {found[0] + found[1] - address} are left"
+
+    def _after(self, name: str, args: tuple[Any, ...], before: _Before) -> None:
+        operations = self._operations
+        value = before.beyond
+        # First of all, since hashing writes as well.
+        changed = [shape for shape, flat, old in before.others if not torch.equal(flat, old)]
+        if changed and not value:
+            value = f"{PAST}: {', '.join(changed[:3])} changed, and no pointer into it was handed over"
+        index = operations.recorder.reserve()
+        outs: list[tuple[str, Fingerprint]] = []
+        for label, tensor in before.given:
+            outs.append((label, operations.hash(tensor)))
+            operations.storages.wrote(tensor, index)
+        line, module, phase = before.place
+        operations.recorder.event(
+            "kernel", f"ctypes.{name}", ins=before.ins, outs=outs, where=line, module=module, phase=phase, value=value,
+            shapes=f"{','.join(shape_of(tensor) for _, tensor in before.given)}->", index=index,
+        )  # fmt: skip
+        if value:
+            operations.recorder.flush()  # the process may not live long
+
+
+class _Before:
+    __slots__ = ("beyond", "given", "ins", "others", "place")
+
+    def __init__(self, given: Any, ins: Any, others: Any, beyond: str, place: tuple[str, str, str]) -> None:
+        self.given, self.ins, self.others, self.beyond, self.place = given, ins, others, beyond, place
+
+
+def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:
+    """Shapes and flat bytes of the CPU's tensors, up to a limit, of whose memory nothing is handed over."""
+    found: dict[int, tuple[str, Tensor]] = {}
+    left = BYSTANDERS
+    for one in _tensors():
+        storage = one.untyped_storage()
+        start, size = storage.data_ptr(), storage.nbytes()
+        if start in found or size > left or any(start < s + n and s < start + size for s, n in given):
+            continue
+        left -= size
+        found[start] = shape_of(one), torch.empty(0, dtype=torch.uint8).set_(storage)
+    return list(found.values())
+
+
+def _tensors() -> Iterator[Tensor]:
+    """All that Python knows of, on the CPU, with memory."""
+    for one in gc.get_objects():
+        if type(one) is not Tensor and type(one) is not torch.nn.Parameter:
+            continue
+        if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
+            yield one
+
+
+def _tensor(owner: Any) -> Tensor:
+    return owner.detach() if isinstance(owner, Tensor) else torch.from_numpy(owner)
+
+
+def _address(value: Any) -> int:
+    """What a ctypes argument points to; 0 where it is no pointer."""
+    if isinstance(value, int):
+        return value
+    plain = getattr(value, "value", None)
+    if isinstance(plain, int):
+        return plain
+    import ctypes
+
+    try:
+        return ctypes.cast(value, ctypes.c_void_p).value or 0
+    except (ctypes.ArgumentError, TypeError):
+        return 0
+
+
+def _libraries(ctypes: ModuleType, caller: _Caller) -> None:
+    """Functions of libraries that are loaded from now on; Python's own libraries are left alone."""
+    init = ctypes.CDLL.__init__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        plain = self._FuncPtr
+
+        class Function(plain):  # type: ignore[misc,valid-type]
+            """A function of the library, watched."""
+
+            _flags_ = plain._flags_  # ctypes looks for both in the class itself
+            _restype_ = plain._restype_
+
+            def __call__(self, *args: Any, **kwargs: Any) -> Any:
+                name = getattr(self, "__name__", "function")
+                return caller.around(str(name), super().__call__, args, kwargs)
+
+        self._FuncPtr = Function
+
+    ctypes.CDLL.__init__ = __init__
+    for name in FILLS:
+        original = getattr(ctypes, name)
+        setattr(ctypes, name, _watched(caller, name, original))
+
+
+def _watched(caller: _Caller, name: str, original: Any) -> patching.Watched:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return caller.around(name, original, args, kwargs)
+
+    return patching.Watched(original, call, sys.modules["ctypes"].__name__, name)
