@@ -28,6 +28,7 @@ def alert_variables(settings: Settings) -> dict[str, str]:
         "host_api": settings.host_api,
         "status_kinds": ",".join(settings.status_kinds),
         "workflow_url": settings.workflow_url,
+        "report_url": settings.report_url,
     }
     return {f"FOXRUN_{name.upper()}": text for name, text in values.items() if name in settings.sources}
 

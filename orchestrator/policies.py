@@ -16,6 +16,7 @@ from orchestrator.alert_rules import channels_of, parse_rules
 from orchestrator.alert_state import AlertState, ClusterState, FileState
 from orchestrator.alert_text import AlertContext
 from orchestrator.alerting import Policy
+from orchestrator.compare import verdict as v
 from orchestrator.compare.text import count
 from orchestrator.errors import FoxrunError
 from orchestrator.runnable import by_name
@@ -53,10 +54,13 @@ def at_exit(
         context = AlertContext()
     # What is told leaves the pod: the workflow is known by its name there, and its runs are not where they were.
     verdict = dataclasses.replace(verdict, next=by_name(verdict.next, workflow))
-    link = link or run_context.workflow_link(settings.workflow_url, {"name": workflow, "namespace": settings.namespace})
+    facts = {"name": workflow, "namespace": settings.namespace, "uid": uid}
+    if known is None and (node := _node_of(verdict_file)) is not None:
+        link = link or run_context.workflow_link(settings.report_url, facts, node=node)
+    link = link or run_context.workflow_link(settings.workflow_url, facts)
     told = AlertContext(
         workflow=workflow, kind=kind, sha=run_context.commit(sha), branch=branch, origin=origin, started=started,
-        link="" if "{" in link else link,
+        link=link,
     )  # fmt: skip
     event = run_context.of_event(environ.get("FOXRUN_EVENT", ""))
     context = run_context.merged(event, told, context, run_context.of_verdict(verdict))
@@ -70,6 +74,18 @@ def at_exit(
         settings, environ, local=known is not None or not (_in_cluster(environ) or settings.engine == "argo")
     )
     yield from alerting.announce(verdict, context, policy, always=always)
+
+
+def _node_of(verdict_file: Path | None) -> str | None:
+    """The node that wrote the verdict and the report beside it; empty where it did not say; None without a verdict."""
+    from foxrun.jsonio import loads
+    from foxrun.problems import ContractError
+
+    try:
+        value = loads(verdict_file.read_bytes(), name="") if verdict_file is not None else None
+    except (OSError, ContractError):
+        return None
+    return str(value.get(v.NODE) or "") if isinstance(value, dict) else None
 
 
 def _remember(file: Path, uid: str, verdict: Verdict, context: AlertContext) -> Iterator[str]:
@@ -86,6 +102,7 @@ def _remember(file: Path, uid: str, verdict: Verdict, context: AlertContext) -> 
         branch=context.branch,
         sha=context.sha,
     )
+    entry = dataclasses.replace(entry, report=context.link)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(file, to_text(entry))

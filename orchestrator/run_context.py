@@ -15,8 +15,8 @@ from orchestrator.compare.verdict import Verdict
 PREFIX = "foxrun.dev/"
 
 
-def of_workflow(workflow: Mapping[str, Any], *, url: str = "") -> AlertContext:
-    """What a Workflow says of itself. ``url``: the setting workflow_url, with {name}, {namespace}, {uid}."""
+def of_workflow(workflow: Mapping[str, Any], *, url: str = "", report_url: str = "") -> AlertContext:
+    """What a Workflow says of itself. ``url``, ``report_url``: the settings workflow_url and report_url."""
     metadata = workflow.get("metadata") or {}
     # What is not given is the template's.
     stored = (workflow.get("status") or {}).get("storedWorkflowTemplateSpec") or {}
@@ -24,7 +24,7 @@ def of_workflow(workflow: Mapping[str, Any], *, url: str = "") -> AlertContext:
     # A label is the text made legal: an annotation or an argument has the original.
     labels, known = _ours(metadata.get("labels")), _ours(metadata.get("annotations"))
     known = {**labels, **given, **known}
-    kind = known.get("kind", "")
+    kind, node = known.get("kind", ""), report_node(workflow)
     return AlertContext(
         workflow=str(metadata.get("name") or ""),
         # A commit against another says nothing of the branch alone.
@@ -37,7 +37,7 @@ def of_workflow(workflow: Mapping[str, Any], *, url: str = "") -> AlertContext:
         started=str(metadata.get("creationTimestamp") or ""),
         author=known.get("author", ""),
         message=known.get("message", ""),
-        link=workflow_link(url, metadata),
+        link=(workflow_link(report_url, metadata, node=node) if node else "") or workflow_link(url, metadata),
     )
 
 
@@ -46,11 +46,26 @@ def commit(text: str) -> str:
     return text if git.is_commit(text) else ""
 
 
-def workflow_link(url: str, metadata: Mapping[str, Any]) -> str:
-    """Where a person opens a workflow: the setting workflow_url with its names filled in."""
-    for name in ("name", "namespace", "uid"):
-        url = url.replace(f"{{{name}}}", str(metadata.get(name) or ""))
-    return url
+def workflow_link(url: str, metadata: Mapping[str, Any], *, node: str = "") -> str:
+    """Where a person opens a workflow or its report: a setting with {name}, {namespace}, {uid}, {node} filled in.
+
+    Empty where one that it asks for is not known.
+    """
+    for name, value in {"node": node, **{n: metadata.get(n) for n in ("name", "namespace", "uid")}}.items():
+        if value:
+            url = url.replace(f"{{{name}}}", str(value))
+    return "" if "{" in url else url
+
+
+def report_node(workflow: Mapping[str, Any]) -> str:
+    """The node that wrote a workflow's last report; empty where there is none."""
+    found = [
+        (str(node.get("finishedAt") or ""), str(node_id))
+        for node_id, node in ((workflow.get("status") or {}).get("nodes") or {}).items()
+        for artifact in (node.get("outputs") or {}).get("artifacts") or []
+        if artifact.get("name") == "report" and node.get("type") == "Pod"
+    ]
+    return max(found, default=("", ""))[1]
 
 
 def of_event(text: str) -> AlertContext:

@@ -127,6 +127,12 @@ class Settings:
         unit="URL",
         why="where people open a workflow: https://argo.example/workflows/{namespace}/{name}; empty: no link",
     )
+    report_url: str = _setting(
+        "",
+        kind="text",
+        unit="URL",
+        why="where people open a cluster's report: {uid}, {name}, {namespace}, {node} are filled in; docs/alerts.md",
+    )
     s3_endpoint: str = _setting(
         "", kind="endpoint", unit="URL", why="the S3 server; empty: AWS's own, or what AWS_ENDPOINT_URL says"
     )

@@ -80,12 +80,13 @@ def _pass(task: m.DAGTask, seed: int) -> None:
 
 
 def _compare(p: RunParameters) -> m.Template:
-    """The pair's comparison, its verdict under the seed's own key: the workflow's is that of the table."""
+    """The pair's comparison, verdict and report under the seed's own keys: the workflow's are those of the table."""
     template = templates.compare(p)
     assert template.outputs is not None
     for artifact in template.outputs.artifacts or []:
-        if artifact.name == "verdict":
-            artifact.s3 = m.S3Artifact(key=f"{{{{workflow.uid}}}}/seed-{SEED}/verdict.json")
+        assert artifact.s3 is not None
+        assert artifact.s3.key is not None
+        artifact.s3.key = artifact.s3.key.replace("{{workflow.uid}}/", f"{{{{workflow.uid}}}}/seed-{SEED}/")
     return template
 
 

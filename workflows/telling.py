@@ -15,6 +15,7 @@ ALERT_KEYS = {
     "FOXRUN_HOST_TOKEN": "host-token",
     "FOXRUN_STATUS_KINDS": "status-kinds",
     "FOXRUN_WORKFLOW_URL": "workflow-url",
+    "FOXRUN_REPORT_URL": "report-url",
 }
 
 

@@ -15,7 +15,8 @@ from workflows.names import file_name
 from workflows.parameters import WORKTREE, RunParameters, escape_dollars
 from workflows.pods import CODE, IN, OUT
 
-VERDICT_KEY = "{{workflow.uid}}/verdict.json"
+# Known before anybody runs: what comes last overwrites what came before, and links to a report need no listing.
+VERDICT_KEY, REPORT_KEY = "{{workflow.uid}}/verdict.json", "{{workflow.uid}}/report.html"
 SEED = "{{workflow.parameters.seed}}"
 # What the gate's pod has beyond the twins' own timeout, so that a hang is reported by the gate itself, with both
 # twins' steps: starting, comparing, and after a drift the search for its cause (at most 180 s).
@@ -164,7 +165,7 @@ def _verdict_outputs() -> list[m.Artifact]:
             path=f"{OUT}/report.html",
             optional=True,
             archive=as_is(),
-            s3=m.S3Artifact(key="{{workflow.uid}}/{{pod.name}}/report.html"),
+            s3=m.S3Artifact(key=REPORT_KEY),
         ),
     ]
 

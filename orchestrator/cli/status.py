@@ -78,7 +78,7 @@ def _running(settings: Any, name: str | None, flags: dict[str, Any]) -> Any:
     from orchestrator.origin import origin_of
 
     link = run_context.workflow_link(settings.workflow_url, {"name": name or "", "namespace": settings.namespace})
-    said = AlertContext(workflow=name or "", kind=flags["kind"] or "ci-gate", link="" if "{" in link else link)
+    said = AlertContext(workflow=name or "", kind=flags["kind"] or "ci-gate", link=link)
     event = run_context.of_event(os.environ.get("FOXRUN_EVENT", ""))
     known = run_context.merged(_options(flags), event, said if name else replace(said, link=""), _job())
     if not known.sha:
@@ -102,7 +102,7 @@ def _ended(settings: Any, name: str, flags: dict[str, Any]) -> Any:
         raise UsageError(
             f"workflow {workflow['metadata']['name']} has not ended", remedy="foxrun watch it, or --pending"
         )
-    known = run_context.of_workflow(workflow, url=settings.workflow_url)
+    known = run_context.of_workflow(workflow, url=settings.workflow_url, report_url=settings.report_url)
     verdict = judge(engine, workflow)
     ran = run_context.of_verdict(verdict)
     context = run_context.merged(_options(flags), AlertContext(kind=flags["kind"]), known, ran, _job())

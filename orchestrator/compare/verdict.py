@@ -41,6 +41,10 @@ PRECEDENCE: tuple[int, ...] = (6, 5, 4, 7, 3, 0)
 DIFFERENCES_KEPT = 100
 
 
+# Of verdict.json, beside the verdict's own keys: the node of a cluster that wrote it.
+NODE = "node"
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
     """One side of the comparison."""

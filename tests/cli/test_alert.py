@@ -177,3 +177,28 @@ def test_a_template_keeps_what_nobody_gave_and_its_labels_are_cut() -> None:
     known = of_workflow(workflow)
     assert (known.kind, known.branch, known.sha, known.seed) == ("nightly", "feature/x", "", 42)
     assert known.origin == "https://github.com/desk/alpha"
+
+
+def test_the_link_leads_to_the_report_where_one_was_written(here: Place) -> None:
+    written = {**as_dict(VERDICT), "node": "w-1-1234"}
+    words = ("alert", "--workflow", "w-1", "--status", "Failed", "--kind", "nightly", "--uid", "u-1", "--verdict")
+    urls = {
+        "FOXRUN_REPORT_URL": "https://argo.example/{namespace}/{name}/{node}/report",
+        "FOXRUN_WORKFLOW_URL": "https://argo.example/workflows/{uid}",
+        "FOXRUN_NAMESPACE": "foxrun",
+    }
+    with webhook() as hook:
+        for text in (json.dumps(written), json.dumps(as_dict(VERDICT)), "damaged", None):
+            (here.directory / "verdict.json").unlink(missing_ok=True)
+            if text is not None:
+                (here.directory / "verdict.json").write_text(text)
+            done = here(*words, "verdict.json", FOXRUN_ALERTS=f"json://127.0.0.1:{hook.port}", **urls)
+            assert done.code == 0 and "alert sent to json" in done.out, done.out + done.err
+        urls["FOXRUN_REPORT_URL"] = "https://reports.example/{uid}/report.html"
+        (here.directory / "verdict.json").write_text(json.dumps(as_dict(VERDICT)))
+        here(*words, "verdict.json", FOXRUN_ALERTS=f"json://127.0.0.1:{hook.port}", **urls)
+    assert [body["foxrun"]["report"] for _, _, body in hook.received] == [
+        "https://argo.example/foxrun/w-1/w-1-1234/report",
+        *["https://argo.example/workflows/u-1"] * 3,
+        "https://reports.example/u-1/report.html",
+    ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,10 +25,18 @@ from tests.image import images
 from tests.infra.namespace import _kubectl as kubectl
 from tests.infra.namespace import namespace
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(os.environ.get("ARGO_SECURE") != "false", reason="ARGO_SERVER is asked over plain HTTP alone"),
+]
 BRANCH = "release/2026-$(id)"
 SMALLER = {"steps": "6", "eval-steps": "3", "gate-steps": "4", "parameters": '{"envs":"8","width":"32","window":"16"}'}
 DEADLINE_S = 600
+# What docs/alerts.md says, with the address of the argo-server beside which the tests run.
+REPORT_URL = (
+    f"http://{os.environ.get('ARGO_SERVER')}/artifact-files/{{namespace}}/workflows/{{name}}/{{node}}/outputs/report"
+)
 
 
 @dataclass
@@ -104,6 +114,7 @@ def night(image: images.Image, tmp_path: Path) -> Iterator[Night]:
             "rules": yaml.safe_dump(rules),
             "host-api": server.api + "\n",
             "host-token": TOKEN + "\n",
+            "report-url": REPORT_URL + "\n",
         }
         said = [f"--from-literal={key}={value}" for key, value in keys.items()]
         done = kubectl("-n", name, "create", "secret", "generic", "foxrun-alerts", *said)
@@ -149,18 +160,22 @@ def test_a_night_starts_by_itself_and_its_commit_is_told(night: Night, image: im
     ]
     [comment] = night.server.state.bodies()
     assert sha[:12] in comment and name in comment
+    link = night.server.state.statuses[-1]["target_url"]
+    _opens_as_a_report(link)
     # The history.
     [entry] = night.foxrun("history", "--kind", "nightly", "--branch", BRANCH.replace("$", "?"), "-o", "json").json
     assert (entry["name"], entry["sha"], entry["branch"], entry["verdict"]) == (name, sha, BRANCH, "identical")
-    assert entry["sha"] == sha
+    link = night.server.state.statuses[-1]["target_url"]
+    assert entry["report"] == link
     page = tmp_path / "history.html"
     assert night.foxrun("history", "--kind", "nightly", "--html", str(page)).code == 0
-    assert name in page.read_text("utf-8")
+    assert name in page.read_text("utf-8") and f'<a href="{link}">' in page.read_text("utf-8")
     # The channel that has no quiet hours.
     until("the alert is there", lambda: night.hook.received)
     [(_, _, told)] = night.hook.received
     facts = told["foxrun"]
     assert (facts["event"], facts["kind"], facts["branch"], facts["sha"]) == ("news", "nightly", BRANCH, sha)
+    assert facts["report"] == link
     # Those that have: nothing yet. Then the hour comes, and the CronJob sends what waits.
     assert (night.late.received, night.letters.letters) == ([], [])
     _the_hour_comes(night)
@@ -175,6 +190,14 @@ def test_a_night_starts_by_itself_and_its_commit_is_told(night: Night, image: im
     state = json.loads(night.get("configmap", "foxrun-alert-state")["data"]["state.json"])
     assert state["outbox"] == []
     assert (len(night.hook.received), len(night.late.received), len(night.letters.letters)) == (1, 1, 1)
+
+
+def _opens_as_a_report(link: str) -> None:
+    """Whoever is signed in to argo-server gets the page."""
+    request = urllib.request.Request(link, headers={"Authorization": os.environ["ARGO_TOKEN"]})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.headers["Content-Type"].startswith("text/html")
+        assert "Identical" in answer.read().decode()
 
 
 def _the_hour_comes(night: Night) -> None:

@@ -73,7 +73,13 @@ def test_a_push_ends_in_a_verdict(tmp_path: Path) -> None:
         verdict = json.loads(watched.stdout)
         assert (verdict["verdict"], verdict["agreed"]["rows"]) == ("identical", 6 + 3 + 1)
         codes = [run["manifest"]["code"] for run in verdict["runs"]]
-        asked = {"commit_asked": sha, "tree_asked": image.tree, "tree_run": image.tree, "branch": "ml-alpha-x"}
+        asked = {
+            "commit_asked": sha,
+            "tree_asked": image.tree,
+            "commit_run": sha,
+            "tree_run": image.tree,
+            "branch": "ml-alpha-x",
+        }
         assert codes == [asked, asked]
         refused = foxrun(there, tmp_path, "watch", other, "-o", "json")
         assert (refused.returncode, json.loads(refused.stdout)["verdict"]) == (7, "incomparable"), refused.stderr
