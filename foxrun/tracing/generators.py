@@ -13,6 +13,8 @@ from array import array
 from hashlib import blake2b
 from typing import Any
 
+from foxrun.tracing import recorder
+
 _names: dict[int, tuple[str, Any]] = {}  # id -> name, weak reference (or the object, where it takes none)
 _counts: dict[str, int] = {}
 _last: dict[str, int] = {}  # name -> the event that drew from it or seeded it last
@@ -27,6 +29,8 @@ def known(generator: Any, family: str) -> str:
     entry = _names.get(key)
     if entry is not None and (_target(entry[1]) is generator or key != id(generator)):
         return entry[0]
+    thread = recorder.active.thread() if recorder.active is not None else 0
+    family = f"{family}.thread{thread}" if thread else family  # threads make theirs in turns that timing decides
     _counts[family] = _counts.get(family, 0) + 1
     name = f"generator.{family}.{_counts[family]}"
     _keep(name, generator)

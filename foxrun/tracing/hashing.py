@@ -27,6 +27,7 @@ class Hasher:
         self._lock = threading.Lock()
         self._arenas: dict[torch.device, _Arena] = {}
         self._large: dict[torch.device, tuple[list[int], list[Tensor]]] = {}
+        self.kept: dict[int, int] = {}  # read already, and not yet used by whoever asked for them
 
     def __len__(self) -> int:
         return self._waiting

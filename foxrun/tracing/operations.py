@@ -180,7 +180,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             where=before.line,
             module=before.module,
             phase=before.phase,
-            value=before.note or ("" if result is None or results or written else repr(result)[:80]),
+            value=before.note or (self.recorder.local.handed if schema.host else _shown(result, results, written)),
             index=index,
         )
         if before.dumper is not None:
@@ -213,6 +213,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         own = where.text(where.innermost(sys._getframe())) if written else ""
         line, module = known if known is not None else (own, "")
         return own or line, module, "backward"
+
+
+def _shown(result: Any, *tensors: Sequence[Any]) -> str:
+    """What comes back where it is no tensor."""
+    return "" if result is None or any(tensors) else repr(result)[:80]
 
 
 class _Before(NamedTuple):

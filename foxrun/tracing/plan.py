@@ -16,7 +16,7 @@ class Plan:
 
     def __init__(self, fields: dict[str, Any], name: str = "plan") -> None:
         self.name = name
-        known = {"out", "level", "first_step", "last_step", "stop_after", "dump", "dump_steps", "remedies"}
+        known = {"out", "level", "first_step", "last_step", "stop_after", "dump", "dump_steps", "remedies", "delays"}
         if unknown := sorted(set(fields) - known):
             raise self._wrong(f"unknown fields {', '.join(unknown)}", f"use {', '.join(sorted(known))}")
         if not isinstance(fields.get("out"), str) or not fields["out"]:
@@ -32,6 +32,7 @@ class Plan:
         steps = fields.get("dump_steps")
         self.dump_steps: tuple[int, int] | None = (int(steps[0]), int(steps[1])) if steps else None
         self.remedies: list[str] = [str(name) for name in fields.get("remedies") or []]
+        self.delays = self._delays(fields.get("delays"))
 
     @property
     def operations(self) -> bool:
@@ -45,6 +46,20 @@ class Plan:
     def dumps_step(self, step: int) -> bool:
         """Whether all leaves of this step are kept as tensors."""
         return self.dump_steps is not None and self.dump_steps[0] <= step <= self.dump_steps[1]
+
+    def _delays(self, value: Any) -> tuple[tuple[str, ...], float, frozenset[str] | None] | None:
+        """(sides, seconds, lines or None for all) of ``{"sides": ["main"], "ms": 40, "lines": ["train.py:31"]}``."""
+        if value is None:
+            return None
+        try:
+            lines = value.get("lines")
+            return (
+                tuple(str(side) for side in value["sides"]),
+                float(value["ms"]) / 1e3,
+                None if lines is None else frozenset(str(line) for line in lines),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise self._wrong(f"delays {value!r}", 'write {"sides": ["main"], "ms": 40}') from None
 
     def _number(self, fields: dict[str, Any], key: str) -> int | None:
         value = fields.get(key)

@@ -28,6 +28,22 @@ def next_child() -> str:
     return f"{_own}.{_children}"
 
 
+def is_child() -> bool:
+    """Whether another traced process started this one."""
+    return _own != "0"
+
+
+def number() -> int:
+    """Which of its parent's children this one is, from 1."""
+    last = _own.rpartition(".")[2].partition("-")[0]
+    return int(last) if last.isdigit() else 0
+
+
+def children() -> int:
+    """How many processes this one has started."""
+    return _children
+
+
 def _put(name: str | None) -> None:
     """Set or remove the variable; by no way that is watched."""
     if name is None:

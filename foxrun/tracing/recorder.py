@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Fingerprint = int | str  # a slot of the hasher, or the digits themselves; "" where none was taken
 KEEP = 256  # events that may wait for their fingerprints
+FOREIGN = 1000  # threads that Python did not start are numbered from here
 KEEP_IN_CHILD = 8  # a worker may be ended at any moment by the process that started it
 
 
@@ -36,9 +37,10 @@ class Recorder:
         self.at_end: list[Callable[[], None]] = []
         self.before_stop: Callable[[], None] | None = None  # the program's own, where it is ended early
         self.ended = False
+        self.threads_started = 0
         self._events: list[dict[str, Any]] = []
         self._values: dict[int, int] = {}  # fingerprints that were read before their events were complete
-        self._threads = 0
+        self._foreign = 0
         self._keep = KEEP if folder.process == "0" else KEEP_IN_CHILD
         self._troubles: dict[str, int] = {}
 
@@ -73,7 +75,7 @@ class Recorder:
                     "where": where,
                     "module": self.module() if module is None else module,
                     "phase": self.phase if phase is None else phase,
-                    "thread": self._thread(),
+                    "thread": self.thread(),
                     "value": value,
                 }
             )
@@ -88,11 +90,16 @@ class Recorder:
             self.index += 1
             return i
 
-    def _thread(self) -> int:
-        # By thread and not by its ident, which a later thread may get again.
+    def thread(self) -> int:
+        """This thread's number; the main one has 0."""
+        # By the order in which the program starts its threads; an ident may be that of a later thread again.
         if self.local.number < 0:
-            self.local.number = self._threads
-            self._threads += 1
+            given = 0 if threading.current_thread() is threading.main_thread() else None
+            given = getattr(threading.current_thread(), "_foxrun_start", given)
+            if given is None:  # one of a library's own, by the order of their first events
+                self._foreign += 1
+                given = FOREIGN + self._foreign
+            self.local.number = given
         return self.local.number
 
     def flush(self) -> None:
@@ -145,12 +152,14 @@ class Recorder:
             except Exception as trouble:
                 self.trouble(trouble)
         fields = {"how": how, "code": code, "error": error, "steps": self.step, "events": self.index}
+        fields["threads"] = self.threads_started
         self.folder.put("end.json", {**fields, "troubles": dict(sorted(self._troubles.items()))})
 
 
 class _Local(threading.local):
     depth = 0
     number = -1
+    handed = ""  # what is known of the memory that is being handed to torch
 
 
 class _Quiet:

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from foxrun.tracing import header, host, imports, plan, processes, recorder, seeds
+from foxrun.tracing import delays, handed, header, host, imports, plan, processes, recorder, seeds
 from foxrun.tracing.streams import Folder
 
 site: Any = None  # the TorchSite of this process, once torch is there
@@ -19,6 +19,9 @@ def start(path: str) -> None:
     wanted = plan.read(path)
     processes.watch()
     begin(wanted, processes.own_name())
+    delays.number_threads()
+    if wanted.delays is not None:
+        delays.Delays(*wanted.delays).watch()
     if wanted.remedies:
         from foxrun.tracing.switches import apply, check
 
@@ -45,6 +48,8 @@ def _torch(torch: ModuleType) -> None:
     from foxrun.tracing.torch_site import TorchSite
 
     if recorder.active is not None:
+        if recorder.active.plan.operations:
+            handed.watch(torch)
         site = TorchSite(recorder.active, torch)
         header.write(recorder.active)
 

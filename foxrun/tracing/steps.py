@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -35,8 +36,9 @@ class Steps:
         self.carried: dict[str, Callable[[], Any]] = {}
         self._explicit = False
         self._pending: tuple[Row, int] | None = None  # a step that ended, unless another optimizer steps at once
-        self._calls: dict[str, int] = {}
-        self._losses = 0
+        self._calls: dict[tuple[int, str], int] = {}
+        self._stepped: set[int] = set()  # optimizers, in the step that goes on or has just ended
+        self._training = {threading.main_thread().ident}  # threads that end steps, and the main one
         self._idle = False  # a child that has not computed anything leaves no row
         self.on_change: Callable[[], None] = lambda: None
         self._states_taken = False
@@ -50,7 +52,7 @@ class Steps:
 
     def _begin(self) -> Row:
         row = Row(self.recorder, self._hasher)
-        self._calls, self._losses = {}, 0
+        self._calls = {}
         self._states(row)
         return row
 
@@ -62,25 +64,52 @@ class Steps:
     def _entered(self, path: str, outermost: bool, module: nn.Module, args: Any) -> None:
         if not outermost or getattr(module, "_foxrun_inner", False):
             return
-        self.settle()
+        thread = self._beside()
+        if thread is None or self._first:
+            self.settle()
         with self.recorder.quiet():
-            self.take_weights()
+            if thread is None or self._first:
+                self.take_weights()
             for tensor in tensors(args):
-                self._row.take(self._numbered("input"), path, "input", tensor)
+                self._row.take(self._numbered("input", thread), path, "input", tensor, thread)
 
     def _left(self, path: str, outermost: bool, module: nn.Module, output: Any) -> None:
-        count = self._calls[path] = self._calls.get(path, 0) + 1
-        if count > CALLS:
+        thread = self._beside()
+        base = f"activation.{path or 'output'}"
+        count = self._count(base, thread)
+        if count > CALLS and thread is None:
             return
         with self.recorder.quiet():
             found = list(tensors(output))
-            base = f"activation.{path or 'output'}" + (f"@{count}" if count > 1 else "")
+            base += f"@{count}" if count > 1 else ""
             for number, tensor in enumerate(found):
-                self._row.take(base if len(found) == 1 else f"{base}.{number}", path, "activation", tensor)
+                self._row.take(base if len(found) == 1 else f"{base}.{number}", path, "activation", tensor, thread)
 
-    def _numbered(self, base: str) -> str:
-        number = self._calls[base] = self._calls.get(base, -1) + 1
-        return f"{base}.{number}"
+    def _numbered(self, base: str, thread: int | None) -> str:
+        return f"{base}.{self._count(base, thread) - 1}"
+
+    def _count(self, base: str, thread: int | None) -> int:
+        """Which call of its thread's this is in the step; of threads that do not train, all are one."""
+        if thread is not None and not self._first:
+            return 1
+        count = self._calls[thread or 0, base] = self._calls.get((thread or 0, base), 0) + 1
+        return count
+
+    @property
+    def _first(self) -> bool:
+        """Before the first step has ended it is not known which thread trains."""
+        return not self.optimizers and self.recorder.step == 0
+
+    def _beside(self) -> int | None:
+        """The ident of this thread, where it is not known to train."""
+        ident = threading.get_ident()
+        return None if ident in self._training else ident
+
+    def _trains(self) -> None:
+        """This thread ends steps: what it has computed so far is the training's."""
+        if self._beside() is not None:
+            self._training.add(threading.get_ident())
+            self._row.adopt([threading.get_ident()])
 
     def take_weights(self) -> None:
         """Carried state, weights, buffers and moments, once a step: those of models and optimizers met so far."""
@@ -126,6 +155,7 @@ class Steps:
     def forked(self, recorder: Recorder) -> None:
         """In a forked child: its own rows, and none before it computes something."""
         self.recorder, self._hasher, self._pending = recorder, Hasher(), None
+        self._training = {threading.main_thread().ident}
         self._idle = True
         self._row = self._begin()
         recorder.at_end.append(self._finish)
@@ -134,22 +164,28 @@ class Steps:
 
     def before_backward(self, roots: Any) -> None:
         """A backward pass begins at these tensors."""
-        self.settle()
+        thread = self._beside()
+        if thread is None or self._first:
+            self.settle()
         with self.recorder.quiet():
-            self.take_weights()
+            if thread is None or self._first:
+                self.take_weights()
             for tensor in tensors(roots):
-                name = "loss" if self._losses == 0 else f"loss@{self._losses + 1}"
-                self._losses += 1
-                self._row.take(name, "loss", "outcome", tensor)
+                count = self._count("loss", thread)
+                self._row.take("loss" if count == 1 else f"loss@{count}", "loss", "outcome", tensor, thread)
 
     def before_optimizer(self, optimizer: Any) -> None:
         """An optimizer's step begins: what it reads."""
+        self._trains()
         if all(one() is not optimizer for one in self.optimizers):
             self.optimizers.append(weakref.ref(optimizer))
+        if id(optimizer) in self._stepped:  # again, so a new step, though threads made the gradients
+            self.settle()
         if self._pending is not None:  # no backward since the last one: the same step goes on
             self._row, self.recorder.step = self._pending
             self._pending = None
             self.on_change()
+        self._stepped.add(id(optimizer))
         with self.recorder.quiet():
             self.take_weights()
             for name, parameter in reversed(_named(optimizer, self.names.parameters(), self._number(optimizer))):
@@ -183,6 +219,7 @@ class Steps:
 
     def mark(self, n: int | None) -> None:
         """foxrun.step: step ``n`` is complete; from now on these marks alone end steps."""
+        self._trains()
         if self._pending is None:
             with self.recorder.quiet():
                 self.take_weights()
@@ -209,8 +246,8 @@ class Steps:
         if self._pending is None:
             return
         (row, step), self._pending = self._pending, None
+        self._stepped.clear()
         with self.recorder.quiet():
-            # Both rows share a hasher: the new one holds host states alone until now.
             self.recorder.folder.write("steps.jsonl", [row.line(step)])
             self.recorder.flush()
         stop = self.recorder.plan.stop_after

@@ -87,7 +87,9 @@ def remedied(name: str, weight: int = STRONG, *, against: int = STRONG) -> Test:
     def look(facts: Facts) -> Evidence | None:
         parted = facts.remedied.get(name)
         if parted is None:
-            return None
+            if name not in facts.moved:
+                return None
+            return Evidence(text=f"with {name} a pair parted elsewhere", weight=min(weight, PLAIN))
         if parted:
             return Evidence(text=f"{name} changes nothing", weight=-against)
         return Evidence(text=f"{name} alone makes the twins agree", weight=weight)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.localize.beyond import PAST
+from orchestrator.localize.beyond import PAST, is_past
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts, Lead
@@ -316,12 +316,12 @@ def python_decides(facts: Facts) -> Evidence | None:
     return Evidence(text=text, weight=WEAK if explained else PLAIN)
 
 
-@test(DECISIVE)
-def writes_past(facts: Facts) -> str | None:
+def writes_past(facts: Facts) -> Evidence | None:
     """did native code write past the memory that it was given?"""
-    if facts.origin is None or not facts.origin.a.value.startswith(PAST):
+    if facts.origin is None or not is_past(facts.origin.a):
         return None
-    return f"{facts.origin.a.name} at {facts.origin.a.where or '?'} {facts.origin.a.value}"
+    text = f"{facts.origin.a.name} at {facts.origin.a.where or '?'} {facts.origin.a.value}"
+    return Evidence(text=text, weight=DECISIVE if facts.origin.a.value.startswith(PAST) else STRONG)
 
 
 @test(STRONG)

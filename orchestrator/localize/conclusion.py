@@ -69,12 +69,12 @@ def clean(session: Session) -> Localization:
 
 
 def chosen(found: Sequence[Found]) -> Found | None:
-    """The origin that most trials name; of several, the one that lies earliest."""
+    """The origin that most trials name; of several, that of twins that differ in delays alone, or the earliest."""
     with_origin = [item for item in found if item.origin is not None]
     if not with_origin:
         return found[0] if found else None
     votes = Counter(origin_name(item) for item in with_origin)
-    return min(with_origin, key=lambda item: (-votes[origin_name(item)], _place(item)))
+    return min(with_origin, key=lambda item: (-votes[origin_name(item)], item.pair.kind.name != "delays", _place(item)))
 
 
 def origin_name(item: Found) -> tuple[str, str, str]:
@@ -116,7 +116,7 @@ def _result(
         subject=session.request.title,
         step=step,
         leaf=seen.leaf,
-        component=seen.component
+        component=component_of_row(operation, seen)
         if session.request.other is not None or seen.declared
         else component_of(operation, seen),
         operation=operation,
@@ -161,6 +161,15 @@ def operation_of(item: Found) -> Operation | None:
         detail=origin.detail,
         leads=[lead.text for lead in item.leads if lead.near][:3],
     )
+
+
+def component_of_row(operation: Operation | None, steps: StepsFound) -> str:
+    """Where rows decide: what a resumed run lacks is the state that its first row shows, and not who reads it first."""
+    if steps.leaf.startswith("moment."):
+        return "optimizer"
+    if operation is not None and operation.kind in ("draw", "seed") and steps.kind == "outcome":
+        return "generator"
+    return steps.component
 
 
 def component_of(operation: Operation | None, steps: StepsFound) -> str:

@@ -60,7 +60,7 @@ def align(
     threads = len({e.thread for e in left} | {e.thread for e in right})
     if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
         origin, walk = _thread_by_thread(left, right, process)
-    origin = beyond.blamed(origin, left, right, process)
+    origin = beyond.blamed(origin, left, right)
     return Aligned(
         origin=origin, events=walk.count, host=host_differences(*hosts), skipped=walk.skipped, threads=threads
     )

@@ -72,6 +72,7 @@ class Facts:
     hostile_agreed: int = 0
     narrowed: Mapping[str, bool] = field(default_factory=dict)
     remedied: Mapping[str, bool] = field(default_factory=dict)
+    moved: frozenset[str] = frozenset()  # remedies with which a pair parted elsewhere
     threads: int = 1
     in_child: bool = False
     children: int = 0

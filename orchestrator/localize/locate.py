@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from orchestrator.errors import DeadlinePassed
+from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import beyond, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
@@ -158,7 +158,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     attempts = 0
     race: races.Raced | None = None
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
-        if race is None and (found or attempts) and _may_race(pair, found) and not resumed:
+        if race is None and _may_race(pair, found) and not resumed:
             race = races.provoke(session, steps)
             if race is not None and race.found is not None:
                 found.append(race.found)
@@ -171,7 +171,12 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
         number = len(session.trials) + 1
         known = next((item for item in found if item.origin is not None), None)
         what = f"trial {number}: the same, with every operation around {_at(steps)}"
-        one = look(session, kind, steps, what, dump=_to_dump(known))
+        try:
+            one = look(session, kind, steps, what, dump=_to_dump(known))
+        except JobFailed as error:  # what parts them may as well end them; what is known by now stays
+            session.trials.append(Trial(number=number, pair=kind.name, note=f"a twin failed: {error}"[:200]))
+            session.notes.append(f"a further pair failed: {error}")
+            continue
         if one is None:
             session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
             session.start_over()
@@ -227,7 +232,7 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         and shown.a.main.header.get("argv") != shown.b.main.header.get("argv"),
         parted_kind=kind.name,
         hostile_agreed=agreed,
-        threads=main.aligned.threads if main is not None else 1,
+        threads=max(main.aligned.threads if main is not None else 1, races.threads_of(shown)),
         in_child=main is not None and main.origin is not None and main.origin.process != shown.a.main.name,
         children=main.children if main is not None else 0,
         lines=_lines(main, shown),

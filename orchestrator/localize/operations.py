@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from orchestrator.localize import bounded
+from orchestrator.localize import beyond, bounded
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Lead, leads
 from orchestrator.localize.origins import Aligned, Origin
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound
+from orchestrator.localize.trace import Event, Trace
 
 # A window is moved back by doubling: 1, 4, 16 ... steps, then to the start of the process.
 BACK = 4
@@ -38,13 +39,13 @@ def at_once(pair: Pair, steps: StepsFound, resumed: bool = False) -> Found | Non
     """What the very first pair's events say; None where it parted after they end, or where they say nothing."""
     if steps.step is not None and steps.step > (FIRST_LOOK.last_step or 0):
         return None
-    found = _concluded(pair, steps, 0, resumed)
+    found = concluded(pair, steps, 0, resumed)
     return found if found.origin is not None or steps.step is None else None
 
 
 def first_look(pair: Pair, steps: StepsFound) -> Found | None:
     """An origin in the very first steps of a pair whose leaves part later, which a later trial may confirm."""
-    found = _concluded(pair, steps, 0)
+    found = concluded(pair, steps, 0)
     return dataclasses.replace(found, early=True) if found.origin is not None else None
 
 
@@ -65,7 +66,7 @@ def look(
             session.drop(pair)
             return None
         resumed = session.request.other is not None
-        found = _concluded(pair, seen, first, resumed)
+        found = concluded(pair, seen, first, resumed)
         earlier = seen.step is not None and last is not None and seen.step <= first and first > 0
         if (
             not resumed
@@ -104,13 +105,14 @@ def _further_back(first: int, parted: int | None, moved: int) -> int:
     return max(0, start - int(BACK**moved))
 
 
-def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -> Found:
+def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -> Found:
     main = pair.a.main.name
     # A resumed twin did other things before; only what both do from the parted step on can be held side by side.
     start = (seen.step or 0) if resumed else 0
     streams = bounded.read(pair.a.main, pair.b.main, start)
     aligned = align(streams.a, streams.b, process=main, resumed=resumed, cut=streams.cut)
-    origin = aligned.origin
+    origin = aligned.origin if seen.leaf != beyond.CRASH else None  # a stream that ends there differs in its length
+    origin = origin or beyond.alone(streams.a, streams.b, seen.step, main)
     children = [name for name in pair.a.processes if name != main]
     host = aligned.host
     if children and (origin is None or origin.outside):
@@ -118,7 +120,7 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
             if name not in pair.b.processes:
                 continue
             below = of_process(pair, name)
-            if below.origin is not None:
+            if below.origin is not None and not of_another_task(pair, below.origin):
                 origin, host = below.origin, below.host
                 break
     return Found(
@@ -130,6 +132,21 @@ def _concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) 
         first_step=first,
         children=len(children),
         cut=streams.cut,
+    )
+
+
+def of_another_task(pair: Pair, origin: Origin) -> bool:
+    """Whether a child only did there what another child did in the other twin: which takes which task harms nobody."""
+    return all(_made_by_a_child(trace, event) for trace, event in ((pair.b, origin.a), (pair.a, origin.b)))
+
+
+def _made_by_a_child(trace: Trace, wanted: Event) -> bool:
+    outs = [digits for label, digits in wanted.outs]
+    return any(
+        event.name == wanted.name and event.where == wanted.where and [digits for _, digits in event.outs] == outs
+        for name, process in trace.processes.items()
+        if name != trace.main.name
+        for event in process.events()
     )
 
 

@@ -65,6 +65,7 @@ class Kind:
     threads: tuple[int, int] | None = None
     load: bool = False
     remedies: tuple[str, ...] = ()
+    delays: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None)  # as in the plan, for each twin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +165,10 @@ def _start(
 ) -> Twin:
     out = own / "out"
     plan = own / "plan.json"
-    plan.write_text(json.dumps(plan_of(window, own / "trace", kind.remedies)), "utf-8")
+    fields = plan_of(window, own / "trace", kind.remedies)
+    if (delays := kind.delays[TWINS.index(name)]) is not None:
+        fields["delays"] = dict(delays)
+    plan.write_text(json.dumps(fields), "utf-8")
     files = {"ARGO_PROGRESS_FILE": own / "progress", "FOXRUN_TERMINATION_LOG": own / "termination-log"}
     base = {
         **request.environ,

@@ -68,6 +68,8 @@ def _first_that_changes(
     """Try switches in turn: the name of the first that matters, and the facts of the next origin, None when clean."""
     for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
         for name in BY_NAME[cause.name].remedies:
+            if name == "synchronous-copies" and not facts.cuda:
+                continue  # no copy of torch's is on its way
             if name in on or any(r.name == name and not r.next_origin.startswith("the next") for r in tried.remedies):
                 continue
             if not session.affords(1.2):
@@ -102,7 +104,7 @@ def _first_that_changes(
                 _measure(tried, name, True)
                 _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin="the same")
                 continue
-            _measure(tried, name, False)
+            tried.facts = dataclasses.replace(tried.facts, moved=tried.facts.moved | {name})
             _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
             return name, next_facts
     return None

@@ -48,13 +48,19 @@ def is_generator(leaf: Leaf) -> bool:
     return leaf.component == "generator" or leaf.name.startswith("generator")
 
 
+def is_aside(leaf: Leaf) -> bool:
+    """Whether a difference of the leaf alone is none: a generator's state, what other threads computed."""
+    return is_generator(leaf) or leaf.kind == "thread"
+
+
 def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False) -> StepsFound:
     """Compare two processes' rows, one at a time, from the first step that both have.
 
     ``declared``: the leaves stand in the order of dataflow; else states are taken as what the step reads.
 
     A generator's state alone is no difference: an unseeded one that nobody draws from differs in every process. It
-    counts when something else parts, and it changed in the step, that is: somebody drew from it.
+    counts when something else parts, and it changed in the step, that is: somebody drew from it. What threads computed
+    beside the training counts when something of the training's own parts: which step it falls into is a race.
     """
     first: StepsFound | None = None
     growth: list[GrowthPoint] = []
@@ -78,14 +84,14 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
             drawn |= _moved(before, (ra, rb))
         pairs, unlike = _pairs(ra, rb)
         parted = [pair for pair in pairs if pair[0].fingerprint != pair[1].fingerprint]
-        counted = [pair for pair in parted if not is_generator(pair[0])]
+        counted = [pair for pair in parted if not is_aside(pair[0])]
         if unlike and not counted and first is None:
             first = _unlike(ra, index, unlike)
         if first is None and counted:
             found_rows = (ra, rb)
             first = StepsFound(step=ra.step, row=index, at_end=ra.end)
         elif first is None:
-            ignored |= {pair[0].name for pair in parted}
+            ignored |= {pair[0].name for pair in parted if is_generator(pair[0])}
         elif before is not None and found_rows is not None and found_rows[0] is before[0]:
             drawn |= _moved(before, (ra, rb))
         if first is not None and len(growth) < GROWTH_KEPT:
@@ -105,7 +111,8 @@ def _classed(
     pairs, _ = _pairs(*rows)
     parted = [pair for pair in pairs if pair[0].fingerprint != pair[1].fingerprint]
     unused = {pair[0].name for pair in parted if is_generator(pair[0]) and pair[0].name not in drawn}
-    parted = [pair for pair in parted if pair[0].name not in unused]
+    unused -= {pair[0].name for pair in parted if _of_a_thread(pair[0])}
+    parted = [pair for pair in parted if pair[0].name not in unused and not _of_a_thread(pair[0])]
     origin = parted[0][0] if declared else _origin([pair[0] for pair in parted])
     read = _reads(rows[0], declared)
     reads = origin.name in read
@@ -127,6 +134,11 @@ def _classed(
         ignored=sorted(ignored | unused),
         declared=declared,
     )
+
+
+def _of_a_thread(leaf: Leaf) -> bool:
+    """A generator that a thread made for itself: how far it has drawn when a step ends is a matter of time."""
+    return is_generator(leaf) and ".thread" in leaf.name
 
 
 def _reads(row: Row, declared: bool) -> set[str]:
@@ -153,7 +165,7 @@ def component_of(leaf: Leaf) -> str:
     """A module's path where the leaf has one, else what it belongs to."""
     if is_generator(leaf):
         return "generator"
-    if leaf.kind == "input":
+    if leaf.kind == "input" or leaf.name == "threads.input":
         return "data"
     if leaf.component:
         return leaf.component
@@ -208,7 +220,7 @@ def _pairs(ra: Row, rb: Row) -> tuple[list[tuple[Leaf, Leaf]], list[str]]:
 
 def _unlike(row: Row, index: int, names: Sequence[str]) -> StepsFound | None:
     """A row that has other leaves in one twin; generators that only one twin made count as nothing."""
-    real = [name for name in names if not name.startswith("generator")]
+    real = [name for name in names if not name.startswith(("generator", "threads."))]
     if not real:
         return None
     note = f"step {row.step} has other leaves in one twin: {', '.join(real[:5])}"

@@ -1,0 +1,107 @@
+"""Delays before lines of the program, on one side of its threads and processes.
+
+A correct program stays the same however long one of its threads waits before a line; a race ends as the delays have
+it. Lines are seen by sys.settrace, so no function needs to be known. Nothing waits before several of them run.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+from foxrun.tracing import processes, recorder, where
+
+MAIN, ODD, EVEN = "main", "odd", "even"
+SIDES = (MAIN, ODD, EVEN)
+HITS = 2  # of one line in one step
+LONGEST_S = 15.0  # of one thread, all delays together
+
+_sleep = time.sleep
+_started = 0
+
+
+class Delays:
+    """``sides``: whose lines wait; ``lines``: those alone (``train.py:31``), or all."""
+
+    def __init__(self, sides: tuple[str, ...], seconds: float, lines: frozenset[str] | None = None) -> None:
+        self.sides, self.seconds, self.lines = sides, seconds, lines
+        self._own = _Own()
+        self._texts: dict[tuple[str, int], str] = {}
+
+    def watch(self) -> None:
+        """From now on, in this thread and in all that the program starts."""
+        threading.settrace(self.call)
+        sys.settrace(self.call)
+
+    def call(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """A function begins; those of the program are followed line by line."""
+        return self.line if where.kind_of(frame.f_code.co_filename) is where.PROGRAM else None
+
+    def line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """A line is about to run."""
+        if event == "line":
+            active = recorder.active
+            if active is None or active.busy or active.ended or not several() or side() not in self.sides:
+                return self.line
+            if self.lines is None or self._text(frame) in self.lines:
+                self._wait(active.step, frame)
+        return self.line
+
+    def _text(self, frame: FrameType) -> str:
+        key = (frame.f_code.co_filename, frame.f_lineno)
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = f"{where.relative(key[0])}:{key[1]}"
+        return text
+
+    def _wait(self, step: int, frame: FrameType) -> None:
+        own = self._own
+        if own.step != step:
+            own.step, own.hits = step, {}
+        key = (frame.f_code.co_filename, frame.f_lineno)
+        hits = own.hits.get(key, 0)
+        if hits >= HITS or own.waited >= LONGEST_S:
+            return
+        own.hits[key] = hits + 1
+        own.waited += self.seconds
+        _sleep(self.seconds)
+
+
+class _Own(threading.local):
+    """What a thread has waited."""
+
+    def __init__(self) -> None:
+        self.step = -1
+        self.hits: dict[tuple[str, int], int] = {}
+        self.waited = 0.0
+
+
+def several() -> bool:
+    """Whether other threads or processes of the program run beside this thread."""
+    return processes.is_child() or threading.active_count() > 1 or processes.children() > 0
+
+
+def side() -> str:
+    """main, or by its number in the order of starting: odd or even. A child's threads have the child's side."""
+    if processes.is_child():
+        return ODD if processes.number() % 2 else EVEN
+    number = getattr(threading.current_thread(), "_foxrun_start", 0)
+    return MAIN if number == 0 else ODD if number % 2 else EVEN
+
+
+def number_threads() -> None:
+    """Give each thread that the program starts its number; how many there were is written at the end."""
+    start = threading.Thread.start
+
+    def numbered(self: threading.Thread) -> None:
+        global _started
+        _started += 1
+        self._foxrun_start = _started  # type: ignore[attr-defined]
+        if recorder.active is not None:
+            recorder.active.threads_started = _started
+        start(self)
+
+    threading.Thread.start = numbered  # type: ignore[method-assign]

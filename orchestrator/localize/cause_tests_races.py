@@ -1,0 +1,90 @@
+"""Observations about races: twins that differ in nothing but in which of the program's threads wait."""
+
+from __future__ import annotations
+
+from orchestrator.localize.cause_tests import remedied, test
+from orchestrator.localize.causes import DECISIVE, STRONG, Evidence, Test
+from orchestrator.localize.facts import Facts
+from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED
+from orchestrator.localize.trace import Event
+
+DELAYS = "delays"
+
+
+def is_a_race(facts: Facts) -> bool:
+    """Whether twins part that differ in delays alone."""
+    return bool(facts.narrowed.get(DELAYS))
+
+
+def raced(*ways: str, weight: int = DECISIVE) -> Test:
+    """A race whose origin shows in one of these ways."""
+
+    def look(facts: Facts) -> Evidence | None:
+        if not is_a_race(facts) or facts.origin is None or facts.how not in ways:
+            return None
+        if facts.origin.label.startswith("generator"):
+            return None
+        return Evidence(text=f"twins that differ only in which threads wait part: {facts.origin.detail}", weight=weight)
+
+    look.__doc__ = f"do twins part that differ in delays alone, and is the origin: {', '.join(ways)}?"
+    return look
+
+
+@test(DECISIVE)
+def raced_draws(facts: Facts) -> str | None:
+    """do twins part that differ in delays alone, by a generator that moved?"""
+    if not is_a_race(facts) or facts.origin is None or not facts.origin.label.startswith("generator"):
+        return None
+    return f"twins that differ only in which threads wait part: {facts.origin.detail}"
+
+
+@test(-STRONG)
+def timing_decides(facts: Facts) -> str | None:
+    """do twins part that differ in delays alone?"""
+    return "twins with one hash seed that differ only in which threads wait part" if is_a_race(facts) else None
+
+
+@test(-STRONG)
+def timing_matters_not(facts: Facts) -> str | None:
+    """do twins agree that differ in delays alone?"""
+    if facts.narrowed.get(DELAYS) is False:
+        return "twins in which one thread or the other waits agree"
+    return None
+
+
+@test(STRONG)
+def narrows_in_one_thread(facts: Facts) -> str | None:
+    """does it depend on the thread whether it computes in 16 bits?"""
+    if not is_a_race(facts) or facts.origin is None or facts.how != CONTROL_FLOW:
+        return None
+    narrow = [any(word in e.shapes for word in ("bf16", "f16[", "bfloat16", "float16")) for e in _both(facts)]
+    if narrow[0] == narrow[1] or facts.origin.a.thread == facts.origin.b.thread:
+        return None
+    return f"thread {facts.origin.a.thread} and thread {facts.origin.b.thread} compute it, one of them in 16 bits"
+
+
+@test(STRONG)
+def changes_while_held(facts: Facts) -> str | None:
+    """does memory that was handed over whole change while a late reader holds it?"""
+    if not is_a_race(facts) or facts.how != CHANGED_BEHIND or facts.origin is None or facts.origin.reader is None:
+        return None
+    where = facts.origin.reader.where or "an unknown line"
+    return f"its owner writes it again before {facts.origin.reader.name} at {where} reads it, if that is late"
+
+
+_remedied = remedied("synchronous-copies", DECISIVE)
+
+
+def copies_waited_for(facts: Facts) -> Evidence | None:
+    """does synchronous-copies alone make the twins agree?"""
+    return _remedied(facts) if facts.cuda else None  # on a CPU no copy of torch's is on its way
+
+
+def _both(facts: Facts) -> tuple[Event, Event]:
+    assert facts.origin is not None
+    return facts.origin.a, facts.origin.b
+
+
+ORDERS = (REORDERED, CONTROL_FLOW, HOST_VALUE)
+completes = raced(*ORDERS, weight=STRONG)
+written = raced(CHANGED_BEHIND)

@@ -1,0 +1,145 @@
+"""Races between threads or processes, provoked: twins that differ in nothing but in whose lines wait.
+
+Tracing slows a program down, so that a race is won or lost alike in both twins. A delay before lines of one side in
+one twin and of the other side in the other lets it end in both ways; a correct program stays as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.hostile import HOSTILITIES
+from orchestrator.localize import bounded, slices
+from orchestrator.localize.events import align
+from orchestrator.localize.operations import FIRST_LOOK, Found, concluded, window_of
+from orchestrator.localize.origins import Origin, restless
+from orchestrator.localize.pair import Kind, Pair, Window
+from orchestrator.localize.replay import computes
+from orchestrator.localize.result import CHANGED_BEHIND, OUTPUTS_DIFFER, REORDERED, SEED
+from orchestrator.localize.session import Session
+from orchestrator.localize.steps import StepsFound
+from orchestrator.localize.trace import Event
+
+DELAYS = "delays"
+SHORT_MS, LONG_MS = 50, 300
+RATE = 0.8  # how often a pair parts whose delays end the race in both ways, cautiously
+HANDED_AGAIN = "memory handed over before"
+# Who waits in the first twin and who in the second: the first worker against all others, then the second.
+SIDES = ((("odd",), ("main", "even")), (("even",), ("main", "odd")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raced:
+    """``kind``: pairs of it end the race in both ways; ``found``: what such a pair showed, None where it agreed."""
+
+    kind: Kind
+    found: Found | None
+
+
+def possible(pair: Pair) -> bool:
+    """Whether several threads or processes of the program ran."""
+    for trace in (pair.a, pair.b):
+        if len(trace.processes) > 1 or any((p.end or {}).get("threads") for p in trace.processes.values()):
+            return True
+    return False
+
+
+def threads_of(pair: Pair) -> int:
+    """Threads that the program ran in its main process, the main one with them."""
+    return 1 + max((int((t.main.end or {}).get("threads") or 0) for t in (pair.a, pair.b)), default=0)
+
+
+def could_be(origin: Origin | None) -> bool:
+    """Whether an origin may be a race's: an order, a value from outside, memory that changed, or none at all."""
+    if origin is None:
+        return True
+    if origin.unset or computes(origin):
+        return False
+    return origin.how != SEED
+
+
+def kind_of(sides: tuple[tuple[str, ...], tuple[str, ...]], ms: int) -> Kind:
+    """Twins that differ in delays alone."""
+    delays: list[Mapping[str, Any]] = [{"sides": list(side), "ms": ms} for side in sides]
+    return Kind(name=DELAYS, hostilities=(), delays=(delays[0], delays[1]))
+
+
+def hostile(kind: Kind) -> Kind:
+    """The same delays in twins that differ in all else that must not matter too: for remedies."""
+    return dataclasses.replace(kind, hostilities=tuple(HOSTILITIES))
+
+
+def provoke(session: Session, steps: StepsFound) -> Raced | None:
+    """Twins that differ in delays alone, until such a pair parts; None where the time does not allow for one."""
+    stop = steps.step
+    kind = kind_of(SIDES[0], SHORT_MS)
+    tried = False
+    for sides in SIDES:
+        if not session.affords(1.5):
+            break
+        kind = kind_of(sides, SHORT_MS)
+        tried = True
+        found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=stop))
+        if found is None:
+            continue
+        if found.origin is None and session.affords(2.0):
+            first, last = window_of(found.steps)
+            window = Window(level="operations", first_step=first, last_step=last, stop_after=last)
+            slow = kind_of(sides, LONG_MS)
+            again = _run(session, slow, window)
+            if again is not None:
+                session.drop(found.pair)
+                kind, found = slow, again
+        return Raced(kind=kind, found=dataclasses.replace(found, origin=raced(found)))
+    return Raced(kind=kind, found=None) if tried else None
+
+
+def _run(session: Session, kind: Kind, window: Window) -> Found | None:
+    waits = " and ".join("/".join(delay["sides"]) for delay in kind.delays if delay is not None)
+    pair = session.run(kind, window, f"is it a race? twins that differ in delays alone ({waits} wait)")
+    seen = session.compared(pair)
+    if not seen.leaf:
+        session.drop(pair)
+        return None
+    return concluded(pair, seen, window.first_step)
+
+
+def raced(found: Found) -> Origin | None:
+    """The origin of a pair whose twins differ in delays alone. What then differs without a writer, somebody wrote who
+    was not seen; what Python hands over again, and is another time another content, was written in between."""
+    origin = found.origin
+    if origin is None:
+        return None
+    ea, eb = origin.a, origin.b
+    if ea.brings_data and HANDED_AGAIN in (ea.value, eb.value):
+        detail = (
+            "what Python hands to torch here is memory that it handed over before, written again by others meanwhile"
+        )
+        return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea])
+    if origin.how == OUTPUTS_DIFFER and origin.outside and origin.label:
+        streams = bounded.read(found.pair.a.main, found.pair.b.main)
+        if (inner := slices.made_otherwise(origin, streams.a, streams.b, align)) is not None:
+            return inner
+        if _source(origin.a, origin.label) >= 0 and _source(origin.b, origin.label) >= 0:
+            detail = f"input {origin.label} is what another thread made, of another part of the work"
+            return dataclasses.replace(origin, how=REORDERED, detail=detail)
+        detail = f"input {origin.label} is memory that others write: it differs as they are waited for or not"
+        return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea])
+    return origin
+
+
+def _late(found: Found, origin: Origin) -> Event | None:
+    """Who reads other bytes than were handed over to it in the second twin, whose main thread waits."""
+    return restless(origin.b, bounded.read(found.pair.a.main, found.pair.b.main).b)
+
+
+def _source(event: Event, label: str) -> int:
+    return next((source for name, _, source in event.ins if name == label), -1)
+
+
+def delayed(found: Sequence[Found]) -> Found | None:
+    """The trial whose twins differed in delays alone."""
+    return next((item for item in found if item.pair.kind.name == DELAYS), None)
