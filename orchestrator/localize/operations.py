@@ -106,6 +106,7 @@ def _further_back(first: int, parted: int | None, moved: int) -> int:
 
 
 def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -> Found:
+    """What a pair's events say, from step ``first`` on; its children's where the main process says nothing."""
     main = pair.a.main.name
     # A resumed twin did other things before; only what both do from the parted step on can be held side by side.
     start = (seen.step or 0) if resumed else 0
@@ -141,13 +142,13 @@ def of_another_task(pair: Pair, origin: Origin) -> bool:
 
 
 def _made_by_a_child(trace: Trace, wanted: Event) -> bool:
-    outs = [digits for label, digits in wanted.outs]
-    return any(
-        event.name == wanted.name and event.where == wanted.where and [digits for _, digits in event.outs] == outs
-        for name, process in trace.processes.items()
-        if name != trace.main.name
-        for event in process.events()
-    )
+    children = (process for name, process in trace.processes.items() if name != trace.main.name)
+    return any(_said(event) == _said(wanted) for process in children for event in process.events())
+
+
+def _said(event: Event) -> tuple[object, ...]:
+    ins, outs = ([item[1] for item in items] for items in (event.ins, event.outs))
+    return event.name, event.where, event.value, ins, outs
 
 
 def of_process(pair: Pair, name: str) -> Aligned:

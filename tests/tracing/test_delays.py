@@ -1,0 +1,110 @@
+"""Delays before lines end a race in one way or the other, and change nothing of a program that has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tracing.traced import Traced, script, traced
+
+RACE = """
+import queue, threading
+done = queue.Queue()
+box = [0]
+def work():
+    done.put(None)
+    mark = 1
+    box[0] = mark
+worker = threading.Thread(target=work)
+worker.start()
+done.get()
+seen = 0
+print(box[0])
+worker.join()
+"""
+
+ORDERED = """
+import threading
+found = [None, None]
+def work(i):
+    value = i * i
+    found[i] = value
+workers = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+print(found)
+"""
+
+
+def run(folder: Path, text: str, sides: list[str], **more: Any) -> Traced:
+    plan = {"level": "steps", "delays": {"sides": sides, "ms": 150, **more}}
+    return traced(folder, script(folder, text), plan=plan)
+
+
+@pytest.mark.parametrize(("sides", "printed"), [(["odd"], "0\n"), (["main", "even"], "1\n")])
+def test_who_waits_decides_the_race(tmp_path: Path, sides: list[str], printed: str) -> None:
+    done = run(tmp_path, RACE, sides)
+    assert (done.code, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_one_line_alone_waits(tmp_path: Path) -> None:
+    assert run(tmp_path / "after", RACE, ["odd"], lines=["program.py:8"]).stdout == "0\n"
+    assert run(tmp_path / "none", RACE, ["main"], lines=["program.py:13"]).stdout == "1\n"
+
+
+@pytest.mark.parametrize("sides", [["odd"], ["main", "even"]])
+def test_a_program_without_a_race_stays_as_it_is(tmp_path: Path, sides: list[str]) -> None:
+    done = run(tmp_path, ORDERED, sides)
+    assert (done.code, done.stdout, done.file("end.json")["threads"]) == (0, "[0, 1]\n", 2)
+
+
+def test_a_plan_with_other_delays_is_told(tmp_path: Path) -> None:
+    done = traced(tmp_path, script(tmp_path, "print(1)"), plan={"delays": ["main"]})
+    assert (done.code, done.stdout) == (0, "1\n") and "delays ['main']" in done.stderr
+
+
+THREADS = """
+import concurrent.futures
+import torch
+torch.manual_seed(0)
+torch.set_num_threads(1)
+x = torch.randn(6, 40, 8)
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def gradient(part):
+    return torch.autograd.grad(model(x[part]).pow(2).mean(), list(model.parameters()))
+with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    for _ in range(3):
+        for p, *parts in zip(model.parameters(), *pool.map(gradient, range(6))):
+            p.grad = sum(parts[1:], start=parts[0])
+        optimizer.step()
+"""
+
+
+def test_what_threads_compute_is_one_leaf_a_name_however_they_share_the_work(tmp_path: Path) -> None:
+    one, other = (run(tmp_path / name, THREADS, [name]) for name in ("odd", "even"))
+    assert one.rows() == other.rows()
+    names = [leaf[0] for leaf in one.rows()[0]["leaves"]]
+    assert [name for name in names if name.startswith("threads.")] == [
+        "threads.activation.output", "threads.input", "threads.loss",
+    ]  # fmt: skip
+    assert [row["step"] for row in one.rows()] == [0, 1, 2, 3]
+
+
+HANDED = """
+import numpy, torch
+held = numpy.zeros(4, numpy.float32)
+for i in range(2):
+    held[:] = i
+    torch.from_numpy(held) + 1
+    torch.from_numpy(numpy.full(4, i, numpy.float32)) + 1
+"""
+
+
+def test_memory_that_is_handed_over_again_is_told_from_fresh_memory(tmp_path: Path) -> None:
+    events = [e for e in traced(tmp_path, script(tmp_path, HANDED)).events() if e["name"] == "aten.lift_fresh.default"]
+    assert [event["value"] for event in events] == ["", "", "memory handed over before", ""]
