@@ -17,17 +17,19 @@ from foxrun.tracing import processes, recorder, where
 MAIN, ODD, EVEN = "main", "odd", "even"
 SIDES = (MAIN, ODD, EVEN)
 HITS = 2  # of one line in one step
-LONGEST_S = 15.0  # of one thread, all delays together
+LONGEST_S = 8.0  # of one thread, all delays together
 
 _sleep = time.sleep
 _started = 0
 
 
 class Delays:
-    """``sides``: whose lines wait; ``lines``: those alone (``train.py:31``), or all."""
+    """``sides``: whose lines wait, from ``first_step`` on; ``lines``: those alone (``train.py:31``), or all."""
 
-    def __init__(self, sides: tuple[str, ...], seconds: float, lines: frozenset[str] | None = None) -> None:
-        self.sides, self.seconds, self.lines = sides, seconds, lines
+    def __init__(
+        self, sides: tuple[str, ...], seconds: float, lines: frozenset[str] | None = None, first_step: int = 0
+    ) -> None:
+        self.sides, self.seconds, self.lines, self.first_step = sides, seconds, lines, first_step
         self._own = _Own()
         self._texts: dict[tuple[str, int], str] = {}
 
@@ -46,7 +48,7 @@ class Delays:
             active = recorder.active
             if active is None or active.busy or active.ended or not several() or side() not in self.sides:
                 return self.line
-            if self.lines is None or self._text(frame) in self.lines:
+            if active.step >= self.first_step and (self.lines is None or self._text(frame) in self.lines):
                 self._wait(active.step, frame)
         return self.line
 

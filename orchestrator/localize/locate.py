@@ -9,7 +9,7 @@ from orchestrator.localize import beyond, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, first_look, look
+from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, concluded, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
 from orchestrator.localize.replay import computes, replay
@@ -88,7 +88,8 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
-        kind = gentle if gentle is not None else kind_named(name)
+        kind = races.kind_of(races.SIDES[order[: number - 1].count(name)]) if name == races.DELAYS else kind_named(name)
+        kind = gentle if gentle is not None and name != races.DELAYS else kind
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
             session.crashed = (
@@ -103,7 +104,7 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             gentle = _without_memory(kind)
             pair = session.run(gentle, window, "the same twins, with memory as it comes")
             kind = gentle
-        steps = session.compared(pair)
+        steps = races.compared(session, pair) if name == races.DELAYS else session.compared(pair)
         if session.options.dump_steps is not None:
             session.dumps = raw.compare_dumps(pair.a.main.folder, pair.b.main.folder)
         if steps.leaf:
@@ -111,6 +112,8 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             return kind, steps, pair
         session.trials.append(Trial(number=number, pair=name, note=_short(steps)))
         _see(session, pair, steps)
+        if number == 1 and races.possible(pair) and session.request.other is None:
+            order[1:1], order[3:3] = [races.DELAYS], [races.DELAYS]  # no luck is needed for a race that is provoked
         session.drop(pair)
     return None
 
@@ -149,6 +152,12 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     Where several threads run and nothing that is computed explains it, a race is provoked.
     """
     wanted = min(session.options.trials, 3)
+    race: races.Raced | None = None
+    if kind.name == races.DELAYS:
+        race = races.closer(session, kind, concluded(pair, steps, 0))
+        found += [race.found] if race.found is not None else []
+        _tell(session, kind, steps, race.found)
+        return race
     resumed = session.request.other is not None
     first = at_once(pair, steps, resumed)
     early = first_look(pair, steps) if first is None and not resumed else None
@@ -156,7 +165,6 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
         found.append(first)
     _tell(session, kind, steps, first)
     attempts = 0
-    race: races.Raced | None = None
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
         if race is None and _may_race(pair, found) and not resumed:
             race = races.provoke(session, steps)

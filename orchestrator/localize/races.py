@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.errors import JobFailed
 from orchestrator.hostile import HOSTILITIES
 from orchestrator.localize import bounded, slices
 from orchestrator.localize.events import align
@@ -61,9 +62,9 @@ def could_be(origin: Origin | None) -> bool:
     return origin.how != SEED
 
 
-def kind_of(sides: tuple[tuple[str, ...], tuple[str, ...]], ms: int) -> Kind:
+def kind_of(sides: tuple[tuple[str, ...], tuple[str, ...]] = SIDES[0], ms: int = SHORT_MS, first_step: int = 0) -> Kind:
     """Twins that differ in delays alone."""
-    delays: list[Mapping[str, Any]] = [{"sides": list(side), "ms": ms} for side in sides]
+    delays: list[Mapping[str, Any]] = [{"sides": list(side), "ms": ms, "first_step": first_step} for side in sides]
     return Kind(name=DELAYS, hostilities=(), delays=(delays[0], delays[1]))
 
 
@@ -72,39 +73,58 @@ def hostile(kind: Kind) -> Kind:
     return dataclasses.replace(kind, hostilities=tuple(HOSTILITIES))
 
 
+def slower(kind: Kind, first_step: int) -> Kind:
+    """The same sides wait, for longer, from a step on."""
+    delays = [{**delay, "ms": LONG_MS, "first_step": first_step} if delay else None for delay in kind.delays]
+    return dataclasses.replace(kind, delays=(delays[0], delays[1]))
+
+
 def provoke(session: Session, steps: StepsFound) -> Raced | None:
     """Twins that differ in delays alone, until such a pair parts; None where the time does not allow for one."""
-    stop = steps.step
-    kind = kind_of(SIDES[0], SHORT_MS)
-    tried = False
+    raced = None
     for sides in SIDES:
         if not session.affords(1.5):
             break
-        kind = kind_of(sides, SHORT_MS)
-        tried = True
-        found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=stop))
-        if found is None:
-            continue
-        if found.origin is None and session.affords(2.0):
-            first, last = window_of(found.steps)
-            window = Window(level="operations", first_step=first, last_step=last, stop_after=last)
-            slow = kind_of(sides, LONG_MS)
-            again = _run(session, slow, window)
-            if again is not None:
-                session.drop(found.pair)
-                kind, found = slow, again
-        return Raced(kind=kind, found=dataclasses.replace(found, origin=raced(found)))
-    return Raced(kind=kind, found=None) if tried else None
+        kind = kind_of(sides)
+        found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=steps.step))
+        if found is not None:
+            return closer(session, kind, found)
+        raced = Raced(kind=kind, found=None)
+    return raced
+
+
+def closer(session: Session, kind: Kind, found: Found) -> Raced:
+    """What a pair that parted by delays alone shows; where its events say nothing, once more with longer ones."""
+    if found.origin is None and session.affords(1.5):
+        first, last = window_of(found.steps)
+        slow = slower(kind, first)
+        window = Window(level="operations", first_step=first, last_step=last, stop_after=last)
+        again = _run(session, slow, window)
+        if again is not None:
+            session.drop(found.pair)
+            kind, found = slow, again
+    return Raced(kind=kind, found=dataclasses.replace(found, origin=raced(found)))
 
 
 def _run(session: Session, kind: Kind, window: Window) -> Found | None:
-    waits = " and ".join("/".join(delay["sides"]) for delay in kind.delays if delay is not None)
-    pair = session.run(kind, window, f"is it a race? twins that differ in delays alone ({waits} wait)")
-    seen = session.compared(pair)
+    waits = " or ".join("/".join(delay["sides"]) for delay in kind.delays if delay is not None)
+    pair = session.run(kind, window, f"is it a race? twins that differ in delays alone (threads that wait: {waits})")
+    seen = compared(session, pair)
     if not seen.leaf:
         session.drop(pair)
         return None
     return concluded(pair, seen, window.first_step)
+
+
+def compared(session: Session, pair: Pair) -> StepsFound:
+    """As the session compares; a program that fails because it has to wait has not parted."""
+    keep = session.options.keep
+    try:
+        return session.compared(pair)
+    except JobFailed as error:
+        session.options.keep = keep
+        session.notes.append(f"with delays before its lines {error}; nothing was concluded from it")
+        return StepsFound(note="it does not stand delays")
 
 
 def raced(found: Found) -> Origin | None:
