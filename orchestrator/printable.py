@@ -1,4 +1,4 @@
-"""Text of trainers, run directories and clusters made fit for a terminal: it can move no cursor and make up no line."""
+"""Text of others made fit for a terminal: it can move no cursor and make up no line; addresses without passwords."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """The same, with line ends left as they are."""
     return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def without_password(text: str) -> str:
+    """The text with ``***`` for who is named before the host of each address in it."""
+    return re.sub(r"(?<=://)[^/@\s]+(?=@)", "***", text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -78,7 +78,18 @@ def _mode(value: Any) -> int:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("it is a text")
-    return value
+    return value.strip()  # of a Secret made of a file, the last line break is there
+
+
+def _words(value: Any) -> str:
+    import shlex
+
+    text = _text(value)
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"a shell could not part it into words: {error}") from None
+    return text
 
 
 def _flag(value: Any) -> bool:
@@ -118,7 +129,7 @@ def _pathspecs(value: Any) -> tuple[str, ...]:
 
 
 def _several(one: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
-    """A list, a mapping of keys to values, or a text parted by commas or spaces."""
+    """A list, a mapping of keys to values (for what is KEY=VALUE), or a text parted by commas or spaces."""
 
     def parse(value: Any) -> tuple[str, ...]:
         if isinstance(value, str):
@@ -133,7 +144,7 @@ def _several(one: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
 
 
 def _name(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s=,]+", value.strip()):
         raise ValueError("it is a name")
     return value.strip()
 
@@ -172,6 +183,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "engine": _choice("engines are", "local", "argo"),
     "flag": _flag,
     "text": _text,
+    "words": _words,
     "count": _whole,
     "positive": _positive,
     "mode": _mode,

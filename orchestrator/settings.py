@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
+from orchestrator.printable import without_password
 from orchestrator.setting_values import PARSERS
 
 FILE_NAME = "foxrun.yaml"
@@ -58,7 +59,7 @@ class Settings:
     home: str = _setting("", kind="text", unit="path", why="state of the local engine; empty: the user state directory")
     trainer: str = _setting(
         "python -m trainer",
-        kind="text",
+        kind="words",
         unit="command",
         why="the program that is gated and run; ours unless you have one",
     )
@@ -84,7 +85,7 @@ class Settings:
     )
     hook_check: str = _setting(
         "",
-        kind="text",
+        kind="words",
         unit="options",
         why="of the hook's `foxrun check`, such as -p envs=16 --steps 20; empty: all as set",
     )
@@ -289,7 +290,7 @@ def _read_file(file: Path) -> dict[str, tuple[Any, int]]:
     if not isinstance(loaded, dict) or (root is not None and not isinstance(root, yaml.MappingNode)):
         raise UsageError(f"{file} must hold settings, one `name: value` a line", remedy="foxrun config lists them")
     found: dict[str, tuple[Any, int]] = {}
-    for key, _ in root.value if root is not None else []:
+    for key, value in root.value if root is not None else []:
         line = key.start_mark.line + 1
         name = str(key.value).replace("-", "_")
         if name not in NAMES:
@@ -299,6 +300,10 @@ def _read_file(file: Path) -> dict[str, tuple[Any, int]]:
             )
         if name in found:
             raise UsageError(f"{file}, line {line}: {key.value!r} is set twice", remedy="remove one of the two")
+        if (twice := yaml_input.key_given_twice(value)) is not None:
+            raise UsageError(
+                f"{file}, line {twice[1]}: {twice[0]!r} stands twice in {key.value}", remedy="remove one of the two"
+            )
         found[name] = (loaded[key.value], line)
     return found
 
@@ -310,7 +315,7 @@ def parse_value(name: str, value: Any, where: str) -> Any:
         return PARSERS[metadata["kind"]](value)
     except (TypeError, ValueError) as error:
         hidden = metadata["secret"] or metadata["kind"] in ("endpoint", "git_url")
-        shown = "the value" if hidden else repr(value)  # they may hold a password
+        shown = "the value" if hidden else without_password(repr(value))  # they may hold a password
         raise UsageError(f"{where}: {name} cannot be {shown}: {error}", remedy="foxrun config explains it") from None
 
 

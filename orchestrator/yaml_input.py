@@ -81,8 +81,32 @@ def _guarded(text: str, parse: Callable[[], T]) -> T:
     # Values that YAML's own types refuse (2001-99-99, an integer of 5,000 digits) come as ValueError or OverflowError.
     except (yaml.YAMLError, ValueError, OverflowError, TypeError, AttributeError) as error:
         mark = getattr(error, "problem_mark", None)
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise NotYaml(why, mark.line + 1 if mark is not None else None) from None
+        raise NotYaml(_why(error), mark.line + 1 if mark is not None else None) from None
+
+
+def _why(error: Exception) -> str:
+    """What is wrong and where, without the lines around it: they may hold a password."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return " ".join(str(error).split()) or type(error).__name__
+    context = f"{error.context}: " if getattr(error, "context", None) else ""  # type: ignore[attr-defined]
+    return f"{context}{' '.join(problem.split())} (line {mark.line + 1}, column {mark.column + 1})"
+
+
+def key_given_twice(node: yaml.Node | None) -> tuple[str, int] | None:
+    """(key, line) of the first key that stands twice in one mapping below ``node``: YAML would let the last one win."""
+    parts = node.value if node is not None and isinstance(node.value, list) else []
+    seen: set[str] = set()
+    for part in parts:
+        if isinstance(part, tuple):
+            key = str(part[0].value)
+            if key in seen and key != "<<":
+                return key, part[0].start_mark.line + 1
+            seen.add(key)
+        for below in part if isinstance(part, tuple) else (part,):
+            if (found := key_given_twice(below)) is not None:
+                return found
+    return None
 
 
 def _written_out(node: Any, known: dict[int, int]) -> int:

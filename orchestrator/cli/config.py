@@ -53,9 +53,12 @@ def shown(settings: Settings, name: str) -> Any:
     """A setting as it may be seen."""
     value = getattr(settings, name)
     from orchestrator.alerts import shown as shown_url
+    from orchestrator.printable import without_password
 
     if next(f for f in FIELDS if f.name == name).metadata["secret"]:
         return [shown_url(item) for item in value] if isinstance(value, tuple) else "***" if value else ""
+    if isinstance(value, str) and name != "home":
+        return without_password(value)
     return str(home_directory(settings)) if name == "home" else _plain(value)
 
 

@@ -183,7 +183,7 @@ def test_the_link_leads_to_the_report_where_one_was_written(here: Place) -> None
     written = {**as_dict(VERDICT), "node": "w-1-1234"}
     words = ("alert", "--workflow", "w-1", "--status", "Failed", "--kind", "nightly", "--uid", "u-1", "--verdict")
     urls = {
-        "FOXRUN_REPORT_URL": "https://argo.example/{namespace}/{name}/{node}/report",
+        "FOXRUN_REPORT_URL": "https://argo.example/{namespace}/{name}/{node}/report\n",  # as a Secret's file ends
         "FOXRUN_WORKFLOW_URL": "https://argo.example/workflows/{uid}",
         "FOXRUN_NAMESPACE": "foxrun",
     }

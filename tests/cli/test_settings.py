@@ -93,3 +93,30 @@ def test_config_shows_which_source_won_and_no_secret(here: Place) -> None:
     assert [len(line) > 0 for line in table.splitlines()].count(True) == len(entries) + 1
     assert here("config", "gate-steps", "-o", "json").json["value"] == 50
     assert "did you mean 'gate_steps'" in here("config", "gate-stops").err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("alerts: {d: !!x hunter2secret}", "cannot be read: could not determine a constructor for the tag 'tag:yaml.org,2002:x' (line 1,"),
+        ("alerts: {d: 'json://u:hunter2secret@h", "found unexpected end of stream (line 1, column "),
+        ("alerts:\n  desk: json://h\n  desk: json://u:hunter2secret@i\n", "line 3: 'desk' stands twice in alerts"),
+        ("host_api: https://u:hunter2secret@h/api/v3", "host_api cannot be 'https://***@h/api/v3'"),
+        ("alert_rules: '[{a: b}, '", "it is no YAML: while parsing a flow node: expected"),
+        ("hook_check: '-p \"a'", "hook_check cannot be '-p \"a': a shell could not part it into words"),
+        ('trainer: "python \'x"', "trainer cannot be"),
+        ("status_kinds: {ci-gate: true}", "status_kinds cannot be"),
+    ],
+)
+def test_what_is_wrong_is_said_without_what_is_secret(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "foxrun.yaml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_settings(tmp_path, {})
+    assert said in str(caught.value) and "hunter2" not in f"{caught.value} {caught.value.remedy}"
+
+
+def test_an_address_is_shown_without_its_password(tmp_path: Path) -> None:
+    from orchestrator.cli.config import shown
+
+    settings = load_settings(tmp_path, {"FOXRUN_ORIGIN": "https://me:hunter2@github.com/desk/alpha"})
+    assert shown(settings, "origin") == "https://***@github.com/desk/alpha"
