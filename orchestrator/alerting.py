@@ -165,6 +165,9 @@ def _host_lines(verdict: Verdict, context: AlertContext, policy: Policy) -> Iter
     except FoxrunError as error:
         yield f"status not written: {error}" + (f" ({error.remedy})" if error.remedy else "")
         return
+    except Exception as error:  # whatever a host answers, the channels are told
+        yield f"status not written: {type(error).__name__}"
+        return
     yield from answer.done
     yield from answer.failed
 

@@ -13,11 +13,13 @@ from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from orchestrator.errors import InfrastructureError
+from orchestrator.printable import printable
 
 CONNECT_S, READ_S = 5.0, 15.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 20.0
 PATIENCE_S = 60.0  # for all requests of one post together, waits that the host asks for included
 PER_PAGE, MOST_PAGES = 100, 30
+MOST_BYTES = 16 << 20  # of an answer; a hundred comments of the greatest length are some 7 MB
 _PASSING = (429, 500, 502, 503, 504)
 
 
@@ -89,7 +91,7 @@ class Transport:
         url = self.base + path + ("?" + urlencode(query) if query else "")
         data = None if body is None else json.dumps(body).encode()
         for _ in range(3):
-            response = self._send(method, url, data)
+            response, answer = self._send(method, url, data)
             if response.status not in (301, 302, 307, 308):
                 break
             # A repository that was renamed. The token goes to nobody but the host that it is for.
@@ -99,23 +101,26 @@ class Transport:
             url = target
         if response.status < 300:
             try:
-                return json.loads(response.data) if response.data else None
-            except ValueError:
+                return json.loads(answer) if answer else None
+            except (ValueError, RecursionError):
                 raise HostError(
                     f"{self._where} does not answer in JSON", remedy="check host_api: it is an API and no web page"
                 ) from None
-        raise self._refusal(response)
+        raise self._refusal(response, answer)
 
-    def _send(self, method: str, url: str, data: bytes | None) -> Any:
+    def _send(self, method: str, url: str, data: bytes | None) -> tuple[Any, bytes]:
+        """(answer's head, its body)."""
         from urllib3 import Timeout, exceptions
 
         headers = {**self._headers, **({"Content-Type": "application/json"} if data is not None else {})}
         # An exhausted patience still leaves one request its second.
         timeout = Timeout(connect=CONNECT_S, read=min(self._read_s, max(1.0, self.left_s)))
         try:
-            return self._connections().request(
-                method, url, body=data, headers=headers, timeout=timeout, retries=False, redirect=False
-            )
+            response = self._connections().request(
+                method, url, body=data, headers=headers, timeout=timeout, retries=False, redirect=False,
+                preload_content=False,
+            )  # fmt: skip
+            return response, self._body(response)
         except exceptions.LocationParseError:
             raise HostError(f"{self._where} is no address", remedy="check host_api") from None
         except exceptions.SSLError as error:
@@ -125,6 +130,17 @@ class Transport:
             ) from None
         except (exceptions.HTTPError, OSError) as error:
             raise _Passing(f"{self._where} does not answer: {self._plain(error)}") from None
+
+    def _body(self, response: Any) -> bytes:
+        """An answer, as it comes: one that never ends, or a byte at a time, holds up nobody for ever."""
+        data, end = bytearray(), max(self._end, time.monotonic() + 1.0)
+        while chunk := response.read1(1 << 16):
+            data += chunk
+            if len(data) > MOST_BYTES or time.monotonic() > end:
+                response.close()
+                raise HostError(f"{self._where}: its answer does not end", remedy="check host_api", passing=True)
+        response.release_conn()
+        return bytes(data)
 
     def _connections(self) -> Any:
         import ssl
@@ -142,8 +158,8 @@ class Transport:
             )
         return self._pool
 
-    def _refusal(self, response: Any) -> Exception:
-        status, said = int(response.status), self._said(response.data)
+    def _refusal(self, response: Any, answer: bytes) -> Exception:
+        status, said = int(response.status), self._said(answer)
         text = f"{self._where}: HTTP {status}" + (f": {said}" if said else "")
         after = _retry_after(response.headers)
         limited = status == 403 and (after is not None or response.headers.get("X-RateLimit-Remaining") == "0")
@@ -159,7 +175,7 @@ class Transport:
     def _said(self, data: bytes) -> str:
         try:
             value = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             return ""
         if not isinstance(value, dict):
             return ""
@@ -171,7 +187,7 @@ class Transport:
     def _plain(self, said: object) -> str:
         text = " ".join(str(said).split())
         text = text.rsplit(": ", 1)[-1] if "object at 0x" in text else text
-        return (text.replace(self._secret, "***") if self._secret else text)[:300]
+        return printable(text.replace(self._secret, "***") if self._secret else text)[:300]
 
     @property
     def _where(self) -> str:

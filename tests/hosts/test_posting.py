@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import http.server
 import re
 import socket
 import threading
@@ -320,3 +322,57 @@ def test_the_longest_texts_keep_within_every_limit() -> None:
         with host(kind) as server:
             assert tell(server, verdict, context, name="n" * 300).failed == []
         assert len(server.state.bodies()[0]) <= 65_536 or kind == "gitlab"
+
+
+class _Odd(http.server.BaseHTTPRequestHandler):
+    """Answers every request with what the server holds: (status, type, body); a body None drips for ever."""
+
+    def _serve(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, kind, body = self.server.answer  # type: ignore[attr-defined]
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while body is None:
+                self.wfile.write(b"[")
+                time.sleep(0.05)
+            self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_PATCH = _serve
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"<html>sign in</html>", "does not answer in JSON"),
+        (200, b"[" * 100_000, "does not answer in JSON"),
+        (500, b"[" * 100_000, "HTTP 500"),
+        (422, b'{"message": "\\u001b[2J\\nnext", "errors": ["\\u009b1m"]}', "HTTP 422: \\x1b[2J next"),
+        (403, b'{"message": {"a": ["' + TOKEN.encode() + b'"]}}', '{"a": ["***"]}'),
+        (200, None, "its answer does not end"),
+        (200, b'[{"number": "x", "state": "open"}, 5]', "the host's answer cannot be read"),
+        (200, b'[{"number": "x", "iid": [], "head": 5, "sha": {}, "state": 1}]', "status foxrun/ci-gate of"),
+    ],
+)
+def test_an_odd_answer_is_said_in_one_line(kind: str, status: int, body: bytes | None, said: str) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Odd)
+    server.daemon_threads = True
+    server.answer = (status, "text/html", body)  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        base = f"http://127.0.0.1:{server.server_address[1]}"
+        api = f"{base}/api/{'v3' if kind == 'github' else 'v4'}"
+        repository = repository_of(f"{base}/desk/alpha", api=api)
+        what = Post(repository=repository, sha=SHA, context=CONTEXT, verdict=DRIFT)
+        answer = post(what, TOKEN, patience_s=0.5, pause_s=0.1)
+    finally:
+        server.shutdown()
+        server.server_close()
+    lines = [*answer.done, *answer.failed]
+    assert any(said in line for line in lines), lines
+    assert all(line.isprintable() and TOKEN not in line for line in lines), lines
