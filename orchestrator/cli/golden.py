@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import options
 from orchestrator.cli.options import Duration
+
+if TYPE_CHECKING:
+    from orchestrator.goldens.golden import Golden
 
 
 @click.group("golden", context_settings={"help_option_names": ["-h", "--help"]})
@@ -97,31 +101,38 @@ def check(
 @options.output("json")
 def list_(fmt: str | None) -> None:
     """List the goldens: hardware, torch, mode, seed, steps, and why each was recorded last."""
-    from orchestrator.cli.output import print_json, table
+    from orchestrator.cli.output import print_json
     from orchestrator.goldens import golden as g
 
     folder = _folder()
-    found = [(file, g.read(file)) for file in g.all_of(folder)]
+    found, damaged = g.readable(g.all_of(folder))
     if fmt == "json":
-        return print_json(
+        print_json(
             [
                 {"file": str(f), **x.key.fields(), "steps": x.steps, "recordings": [vars(r) for r in x.recordings]}
                 for f, x in found
             ]
         )
-    if not found:
+    elif found:
+        _print_table(found, folder)
+    elif not damaged:
         click.echo(f"no golden in {folder}; foxrun golden record makes one", err=True)
-        return
+    if damaged:
+        for error in damaged[1:]:
+            click.echo(f"error: {error}", err=True)
+        raise damaged[0]
+
+
+def _print_table(found: Sequence[tuple[Path, Golden]], folder: Path) -> None:
+    from orchestrator.cli.output import table
+    from orchestrator.printable import printable
+
     rows = [["HARDWARE", "TORCH", "MODE", "SEED", "STEPS", "FILE", "RECORDED", "REASON"]]
     for file, golden in found:
-        last = golden.recordings[-1] if golden.recordings else g.Recording(date="-", commit="", tree="", reason="-")
-        key = golden.key
-        rows.append(
-            [
-                key.hardware, key.torch, str(key.mode), str(key.seed), str(golden.steps),
-                str(file.relative_to(folder)), last.date, last.reason,
-            ]
-        )  # fmt: skip
+        key, last = golden.key, golden.recordings[-1:]
+        cells = [key.hardware, key.torch, key.mode, key.seed, golden.steps, file.relative_to(folder)]
+        cells += [last[0].date, last[0].reason] if last else ["-", "-"]
+        rows.append([printable(str(cell)) for cell in cells])
     table(rows)
 
 

@@ -12,7 +12,7 @@ from orchestrator.compare import verdict as v
 from orchestrator.compare.divergence import divergence, of_leaf
 from orchestrator.compare.text import names
 from orchestrator.compare.verdict import FieldDifference, PartedLeaf, RunSummary, Verdict
-from orchestrator.goldens.golden import Golden, GoldenLeaf, Key, all_of, key_of, read
+from orchestrator.goldens.golden import Golden, GoldenLeaf, Key, all_of, key_of, read, readable
 from orchestrator.goldens.taking import golden_of
 
 SUBJECT = "golden"
@@ -41,8 +41,7 @@ def find(folder: Path, key: Key) -> tuple[Path, Golden] | None:
 def nearest(folder: Path, key: Key) -> Nearest | None:
     """The golden that differs in the least; None where there is none at all."""
     found = []
-    for file in all_of(folder):
-        golden = read(file)
+    for file, golden in readable(all_of(folder))[0]:
         differing = tuple(k for k, value in key.fields().items() if golden.key.fields()[k] != value)
         found.append((sum(_WEIGHTS[name] for name in differing), str(file), file, golden, differing))
     if not found:

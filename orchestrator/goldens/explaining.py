@@ -10,6 +10,7 @@ from typing import Any
 from foxrun.run import Run
 from orchestrator.goldens import checking
 from orchestrator.goldens import golden as g
+from orchestrator.printable import printable
 
 all_of = g.all_of
 _SHOWN = 5
@@ -46,6 +47,7 @@ def of_files(files: Sequence[Path]) -> Told:
             "  recorded with " + ", ".join(f"{k} {v}" for k, v in golden.environment.items()),
             *(f"  {r.date}  {(r.commit or r.tree or '-')[:12]}  {r.reason}" for r in golden.recordings),
         ]
+    lines = [printable(line) for line in lines]
     return Told(lines=lines or ["there is no golden; foxrun golden record makes one"], data=data)
 
 
@@ -72,4 +74,4 @@ def of_run(run: Run, folder: Path) -> Told:
             lines.append(f"    and {len(changed) - _SHOWN} more parameters")
         data["nearest"] = {"file": str(near.file), "fields": list(near.fields), "parameters": changed}
     lines.append("foxrun golden record, with the same -p, makes one")
-    return Told(lines=lines, data=data)
+    return Told(lines=[printable(line) for line in lines], data=data)

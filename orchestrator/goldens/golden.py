@@ -161,6 +161,8 @@ def from_text(text: str, name: str) -> Golden:
                 file=name,
                 remedy="install the foxrun that wrote it, or record it anew",
             )
+        if type(value["steps"]) is not int or value["steps"] < 1:
+            raise ValueError(f"steps is {value['steps']!r}, and a golden has one or more")
         return Golden(
             key=Key(
                 hardware=str(value["hardware"]),
@@ -170,18 +172,18 @@ def from_text(text: str, name: str) -> Golden:
                 config_sha256=str(value["config_sha256"]),
                 inputs=tuple(str(item) for item in value["inputs"]),
             ),
-            steps=int(value["steps"]),
+            steps=value["steps"],
             rows_sha256=str(value["rows_sha256"]),
             config=dict(value["config"]),
             environment=dict(value["environment"]),
             leaves=tuple(_leaf(row) for row in value["leaves"]),
             recordings=tuple(Recording(**{k: str(v) for k, v in r.items()}) for r in value["recordings"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ContractError(
             f"is no golden: {type(error).__name__} {error}",
             file=name,
-            remedy="take it from git again, or record it anew",
+            remedy="take it from git again, or delete it and record it anew",
         ) from None
 
 
@@ -190,7 +192,19 @@ def read(file: Path) -> Golden:
     try:
         return from_text(file.read_text("utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:
-        raise ContractError(f"cannot be read: {error}", file=str(file), remedy="check the file") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ContractError(f"cannot be read: {why}", file=str(file), remedy="check the file") from None
+
+
+def readable(files: Sequence[Path]) -> tuple[list[tuple[Path, Golden]], list[ContractError]]:
+    """Each golden that can be read, and why the others cannot: a damaged one hides nobody else's."""
+    found, damaged = [], []
+    for file in files:
+        try:
+            found.append((file, read(file)))
+        except ContractError as error:
+            damaged.append(error)
+    return found, damaged
 
 
 def write(folder: Path, golden: Golden) -> Path:
