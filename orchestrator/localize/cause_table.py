@@ -215,7 +215,8 @@ KINDS: tuple[Kind, ...] = (
         title="A read before a copy is done, by the device, a thread or a process",
         what="A non_blocking copy to the host, or one on another stream, is read before it arrived; or its source is "
         "written again before it left.",
-        tests=(r.written, h.changed(STRONG, h.writer_copies_unblocked, "the writer is a copy that does not wait"),
+        tests=(r.written, r.another_copies,
+               h.changed(STRONG, h.writer_copies_unblocked, "the writer is a copy that does not wait"),
                h.copies_unblocked,
                h.changed(WEAK, h.on_cuda, "on a GPU, where copies may still be on their way"),
                h.changed(STRONG, h.handed_over, "it is written while it is read"),
@@ -229,7 +230,7 @@ KINDS: tuple[Kind, ...] = (
         name="aliasing",
         title="Two names for one memory",
         what="from_numpy, a view, a shared buffer or a state_dict kept without a copy: somebody else writes into it.",
-        tests=(r.written, r.changes_while_held,
+        tests=(r.written, r.changes_while_held, r.owner_goes_on,
                h.changed(PLAIN, h.writer_shares, "its memory is shared with numpy or a buffer"),
                h.changed(PLAIN, h.with_threads, "others of the program run"),
                h.changed(WEAK, h.always, "somebody who was not seen wrote to it")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.localize.cause_tests import remedied, test
-from orchestrator.localize.causes import DECISIVE, STRONG, Evidence, Test
+from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence, Test
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED
 from orchestrator.localize.trace import Event
@@ -70,6 +70,34 @@ def changes_while_held(facts: Facts) -> str | None:
         return None
     where = facts.origin.reader.where or "an unknown line"
     return f"its owner writes it again before {facts.origin.reader.name} at {where} reads it, if that is late"
+
+
+COPIES = ("copy_", "_foreach_copy_", "fill_", "set_", "index_copy_", "zero_", "random_", "normal_", "uniform_")
+
+
+def _writer(facts: Facts) -> Event | None:
+    """The operation of another thread that wrote what the origin reads."""
+    if not is_a_race(facts) or facts.how != CHANGED_BEHIND or facts.origin is None:
+        return None
+    return next((e for e in facts.origin.chain if e.thread != facts.origin.a.thread and not e.brings_data), None)
+
+
+@test(PLAIN)
+def owner_goes_on(facts: Facts) -> str | None:
+    """does another thread go on computing in memory that it shares?"""
+    writer = _writer(facts)
+    if writer is None or writer.short in COPIES:
+        return None
+    return f"thread {writer.thread} goes on computing in it ({writer.name} at {writer.where or '?'})"
+
+
+@test(PLAIN)
+def another_copies(facts: Facts) -> str | None:
+    """does another thread copy into memory that is read?"""
+    writer = _writer(facts)
+    if writer is None or writer.short not in COPIES:
+        return None
+    return f"thread {writer.thread} copies into it ({writer.name} at {writer.where or '?'})"
 
 
 _remedied = remedied("synchronous-copies", DECISIVE)

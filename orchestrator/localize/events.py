@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from orchestrator.localize import beyond, slices
+from orchestrator.localize import beyond, by_thread
 from orchestrator.localize.origins import (
     Aligned,
     Origin,
@@ -40,7 +40,6 @@ OVERWRITING = frozenset(
      "cauchy_", "geometric_"]
 )  # fmt: skip
 RECORDS = 400_000
-MAIN_THREAD = 0
 
 
 def align(
@@ -55,18 +54,19 @@ def align(
     """
     hosts: tuple[list[Event], list[Event]] = ([], [])
     left, right = list(without_hosts(a, hosts[0])), list(without_hosts(b, hosts[1]))
-    walk = _Walk(process, left, right, resumed=resumed, cut=cut)
+    walk = Walk(process, left, right, resumed=resumed, cut=cut)
     origin = walk.through()
     threads = len({e.thread for e in left} | {e.thread for e in right})
     if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
-        origin, walk = _thread_by_thread(left, right, process)
+        walk = Walk(process, left, right)
+        origin = by_thread.through(walk, align)
     origin = beyond.blamed(origin, left, right)
     return Aligned(
         origin=origin, events=walk.count, host=host_differences(*hosts), skipped=walk.skipped, threads=threads
     )
 
 
-class _Walk:
+class Walk:
     """The state of one walk: records of what was passed, so that an input's writer can be asked."""
 
     def __init__(
@@ -199,6 +199,11 @@ class _Walk:
         raced = next((e for e in last if e is not None and e.thread != ea.thread and in_place(e)), None)
         if raced is not None and not one_version:
             place = f"{raced.name} at {raced.where or '?'} in thread {raced.thread}"
+            if (raced.name, raced.where) == (ea.name, ea.where):
+                detail = (
+                    f"input {label} is what several threads add to, in turns that timing decides: {place} came before"
+                )
+                return self._origin(ea, eb, REORDERED, detail, label=label, chain=[raced])
             detail = f"input {label} is written meanwhile by {place}"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
         if self._seen(found[1], self.left) and self._seen(found[0], self.right):
@@ -264,46 +269,3 @@ class _Walk:
 
     def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
-
-
-def _thread_by_thread(left: Sequence[Event], right: Sequence[Event], process: str) -> tuple[Origin | None, _Walk]:
-    """Pairs of each thread's own sequence, in the order in which the first twin ran them.
-
-    Which worker takes which task is a race that harms nobody, so a worker whose work is another one in both twins is
-    left there; it is the origin only where the main thread says nothing better.
-    """
-    walk = _Walk(process, left, right)
-    matched: list[tuple[Event, Event]] = []
-    breaks: dict[int, tuple[list[Event], list[Event], int]] = {}
-    for thread in sorted({event.thread for event in left}):
-        a = [event for event in left if event.thread == thread]
-        b = [event for event in right if event.thread == thread]
-        equal = 0
-        while equal < min(len(a), len(b)) and a[equal].key == b[equal].key:
-            equal += 1
-        matched += zip(a[:equal], b[:equal], strict=True)
-        if equal < min(len(a), len(b)):
-            breaks[thread] = (a, b, equal)
-    deferred: list[Origin] = []
-    given_up: set[int] = set()
-    for ea, eb in sorted(matched, key=lambda pair: pair[0].i):
-        if ea.thread in given_up:
-            continue
-        origin = walk.pair(ea, eb)
-        if origin is None:
-            continue
-        # Of a worker that is at another step, what it reads is another task's, too.
-        elsewhere = ea.step != eb.step and not origin.label.startswith("generator")
-        if ea.thread != MAIN_THREAD and (origin.how in (REORDERED, CONTROL_FLOW) or elsewhere):
-            deferred.append(origin)
-            given_up.add(ea.thread)
-            continue
-        if origin.outside and (inner := slices.made_otherwise(origin, left, right, align)) is not None:
-            return inner, walk
-        vague = origin.outside or origin.how == CHANGED_BEHIND
-        return (deferred[0] if deferred and vague and not origin.label.startswith("generator") else origin), walk
-    if deferred:
-        return deferred[0], walk
-    for a, b, equal in breaks.values():
-        return walk.other_sequence(a, equal, b, equal), walk
-    return None, walk

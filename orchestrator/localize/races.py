@@ -143,8 +143,11 @@ def raced(found: Found) -> Origin | None:
         streams = bounded.read(found.pair.a.main, found.pair.b.main)
         if (inner := slices.made_otherwise(origin, streams.a, streams.b, align)) is not None:
             return inner
-        if _source(origin.a, origin.label) >= 0 and _source(origin.b, origin.label) >= 0:
-            detail = f"input {origin.label} is what another thread made, of another part of the work"
+        sources = _source(origin.a, origin.label), _source(origin.b, origin.label)
+        if min(sources) >= 0 or (max(sources) < 0 and found.first_step == 0):
+            # Of all that was made here the maker is known, so what has none came whole from another process.
+            made = "thread made, of another part of the work" if min(sources) >= 0 else "process made, in another order"
+            detail = f"input {origin.label} is what another {made}"
             return dataclasses.replace(origin, how=REORDERED, detail=detail)
         detail = f"input {origin.label} is memory that others write: it differs as they are waited for or not"
         return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea])
@@ -152,8 +155,13 @@ def raced(found: Found) -> Origin | None:
 
 
 def _late(found: Found, origin: Origin) -> Event | None:
-    """Who reads other bytes than were handed over to it in the second twin, whose main thread waits."""
-    return restless(origin.b, bounded.read(found.pair.a.main, found.pair.b.main).b)
+    """Who reads other bytes than were handed over to it in the twin in which the reader's thread waits."""
+    streams = bounded.read(found.pair.a.main, found.pair.b.main)
+    side = "main" if origin.a.thread == 0 else "odd" if origin.a.thread % 2 else "even"
+    first = found.pair.kind.delays[0]
+    if first is not None and side in first["sides"]:
+        return restless(origin.a, streams.a)
+    return restless(origin.b, streams.b)
 
 
 def _source(event: Event, label: str) -> int:

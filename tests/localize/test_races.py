@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestrator.localize import races, slices
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
@@ -168,6 +170,48 @@ def test_a_race_is_no_order_of_hashes() -> None:
     assert judged[0].name == "completion-order"
     hashes = next(cause for cause in judged if cause.name == "hash-order")
     assert "only in which threads wait" in hashes.against[0]
+
+
+def accumulated(first: int) -> Stream:
+    """Two threads add to one tensor; ``first``: whose turn comes first."""
+    stream = Stream()
+    writer, value = stream.op("zeros", [], "zero"), "zero"
+    for thread in (first, 3 - first):
+        grown = f"{value}+{thread}"
+        ins = [("self", value, writer), ("1", f"part{thread}", -1)]
+        writer = stream.add(
+            "op", "aten.add_.Tensor", ins=ins, outs=[("self", grown)], thread=thread, where="a.py:4 work"
+        )
+        value = grown
+    return stream
+
+
+def test_threads_that_add_to_one_tensor_are_an_order_and_no_copy() -> None:
+    aligned = align(accumulated(1).events, accumulated(2).events)
+    assert aligned.origin is not None and (aligned.origin.how, aligned.origin.a.where) == ("reordered", "a.py:4 work")
+    facts = Facts(steps=StepsFound(step=0), origin=aligned.origin, threads=3, narrowed={races.DELAYS: True})
+    assert judge(facts)[0].name == "completion-order"
+
+
+@pytest.mark.parametrize(("name", "cause"), [("copy_", "asynchronous-copy"), ("mul_", "aliasing")])
+def test_who_writes_the_memory_of_another_thread_decides_the_kind(name: str, cause: str) -> None:
+    made = []
+    for early in (True, False):
+        stream = Stream()
+        source = stream.op("zeros", [], "zero")
+        write = {"where": "a.py:4 work", "thread": 1}
+        ins, outs = [("self", "zero", source), ("1", "batch", -1)], [("self", "batch")]
+        if not early:
+            source = stream.add("op", f"aten.{name}.default", ins=ins, outs=outs, **write)
+        stream.op("sum", [("0", "zero" if early else "batch", source)], f"s{early}", where="a.py:9 <module>")
+        if early:
+            stream.add("op", f"aten.{name}.default", ins=ins, outs=outs, **write)
+        made.append(stream.events)
+    origin = align(made[0], made[1]).origin
+    assert origin is not None and (origin.how, origin.a.where) == ("changed behind", "a.py:9 <module>")
+    assert (
+        judge(Facts(steps=StepsFound(step=0), origin=origin, threads=1, narrowed={races.DELAYS: True}))[0].name == cause
+    )
 
 
 def test_what_is_computed_or_seeded_is_no_race_and_what_comes_from_outside_may_be() -> None:
