@@ -55,7 +55,11 @@ def command(
         seed = "-" if e.seed is None else str(e.seed)
         cells = [e.finished[:16], e.branch or "-", e.sha[:7] or "-", e.kind or "-", seed]
         rows.append(
-            [*map(printable, cells), coloured(e.verdict), *map(printable, (e.step or "-", e.leaf or "-", e.name))]
+            [
+                *map(printable, cells),
+                coloured(e.verdict, printable(e.verdict)),
+                *map(printable, (e.step or "-", e.leaf or "-", e.name)),
+            ]
         )
     table(rows)
     if len(found) > len(shown):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,12 @@ def coloured(word: str, text: str | None = None) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, non-finite floats as strings."""
+    """One JSON document, non-finite floats as strings; what a terminal would obey is escaped as JSON has it."""
     from foxrun.jsonio import pretty
 
-    click.echo(pretty(value), nl=False)
+    click.echo(
+        re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda m: f"\\u{ord(m[0]):04x}", pretty(value)), nl=False
+    )
 
 
 def print_yaml(value: dict[str, Any]) -> None:

@@ -39,6 +39,8 @@ def _of_directory(folder: Path, reports: Path) -> Iterator[Entry]:
     if not folder.is_dir():
         return
     for file in sorted(folder.iterdir()):
+        if not file.is_file():  # nor a pipe, which would be waited for
+            continue
         try:
             entry = from_text(file.read_bytes(), file.name)
         except OSError:
