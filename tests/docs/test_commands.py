@@ -34,6 +34,12 @@ def commands(page: Path) -> list[str]:
     return found
 
 
+def in_sentences(page: Path) -> list[str]:
+    """What stands between backquotes and calls foxrun."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    return [" ".join(call.split()) for call in re.findall(r"`(foxrun [^`]+)`", text)]
+
+
 @pytest.mark.parametrize("name", KNOWLEDGE)
 def test_the_commands_of_a_page_of_knowledge_run(name: str, repo: Place) -> None:
     words_of = [shlex.split(line) for line in commands(ROOT / "docs" / name)]
@@ -51,7 +57,7 @@ def test_the_commands_of_a_page_of_knowledge_run(name: str, repo: Place) -> None
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_options_in_a_page_exist(page: Path) -> None:
-    for line in commands(page):
+    for line in [*commands(page), *in_sentences(page)]:
         try:
             words = hoisted(shlex.split(line)[1:])
         except ValueError:

@@ -12,6 +12,10 @@ from orchestrator.compare.verdict import EXIT_CODES
 from orchestrator.settings import NAMES
 from tests.docs.test_commands import PAGES, ROOT
 
+USAGE = 2
+# Of Argo's executor, of signals, and of what never was a verdict: 64, 65 and 128 + N; 1 is a bug of foxrun's.
+OTHERS = {1, 64, 65, 130, 137, 143}
+
 
 def table(page: str) -> dict[str, int]:
     rows = re.findall(r"^\| `(\w+)` \|(?:.*\|)? (\d) \|$", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE)
@@ -22,6 +26,37 @@ def test_the_tables_of_exit_codes_are_the_programs() -> None:
     assert table("docs/verdicts.md") == dict(EXIT_CODES)
     for verdict, code in table("README.md").items():
         assert EXIT_CODES[verdict] == code, verdict
+
+
+def test_the_readmes_table_names_every_kind_of_end() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+) \| (\d) \|$", text.partition("| verdict | exit code |")[2], flags=re.MULTILINE)
+    assert [int(code) for _, code in rows] == [0, USAGE, 3, 4, 5, 6, 7]
+    for verdict, code in EXIT_CODES.items():
+        named = [
+            int(c) for what, c in rows if re.search(rf"\b{verdict.replace('_', '[ _]')}\b", what.partition(":")[0])
+        ]
+        assert named == [code], verdict
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_an_exit_code_in_a_sentence_is_that_of_its_verdict(page: Path) -> None:
+    text = page.read_text("utf-8")
+    known = {*EXIT_CODES.values(), USAGE}
+    for code in re.findall(r"\b(?:exit code|exits? with|exit)s? (\d+)\b", text, flags=re.IGNORECASE):
+        assert int(code) in known | OTHERS, f"{page.name}: exit code {code}"
+    words = "|".join(word.replace("_", "[ _]") for word in EXIT_CODES)
+    for verdict, code in re.findall(rf"`?\b({words})`?,? \(?exit (?:code )?(\d)\b", text):
+        assert int(code) == EXIT_CODES[verdict.replace(" ", "_")], f"{page.name}: {verdict} exits with {code}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    named = re.findall(r"\b[Ss]ettings? `([a-z0-9_]+)`", text)
+    blocks = re.findall(r"```yaml\n# foxrun\.yaml\n(.*?)```", text, flags=re.DOTALL)
+    named += [key for block in blocks for key in re.findall(r"^([a-z_0-9-]+):", block, flags=re.MULTILINE)]
+    assert [name for name in named if name.replace("-", "_") not in NAMES] == [], page.name
 
 
 def test_every_setting_is_documented() -> None:
