@@ -29,7 +29,6 @@ class Recorder:
         self.folder = folder
         self.step = 0
         self.index = 0
-        self.phase = "other"
         self.module: Callable[[], str] = lambda: ""
         self.lock = threading.RLock()
         self.local = _Local()
@@ -43,6 +42,15 @@ class Recorder:
         self._foreign = 0
         self._keep = KEEP if folder.process == "0" else KEEP_IN_CHILD
         self._troubles: dict[str, int] = {}
+
+    @property
+    def phase(self) -> str:
+        """What this thread is at: forward, backward, optimizer, data or other."""
+        return self.local.phase
+
+    @phase.setter
+    def phase(self, value: str) -> None:
+        self.local.phase = value
 
     # What an event is made of -----------------------------------------------------------------------------------
 
@@ -159,6 +167,7 @@ class Recorder:
 class _Local(threading.local):
     depth = 0
     number = -1
+    phase = "other"
     handed = ""  # what is known of the memory that is being handed to torch
 
 

@@ -206,6 +206,10 @@ class Walk:
                 return self._origin(ea, eb, REORDERED, detail, label=label, chain=[raced])
             detail = f"input {label} is written meanwhile by {place}"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
+        if writer is not None and one_version and _whole_in_one(found, writer):
+            place = f"{writer.a.name} at {writer.a.where or '?'}"
+            detail = f"input {label} is as {place} left it in one twin alone: somebody who was not seen has written it"
+            return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[writer.a])
         if self._seen(found[1], self.left) and self._seen(found[0], self.right):
             # Both tensors are there in both twins: it is another one of the same that is handed over.
             makers = [maker(found[0], self.left), maker(found[1], self.left)]
@@ -269,3 +273,8 @@ class Walk:
 
     def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
+
+
+def _whole_in_one(found: tuple[str, str], writer: Record) -> bool:
+    """Whether one twin reads exactly what was written last, and the other, of the same memory, something else."""
+    return (found[0] in prints(writer.a.outs)) != (found[1] in prints(writer.b.outs))

@@ -172,6 +172,25 @@ def test_a_race_is_no_order_of_hashes() -> None:
     assert "only in which threads wait" in hashes.against[0]
 
 
+def test_memory_that_another_process_writes_is_no_other_tensor(tmp_path: Path) -> None:
+    made = []
+    for early, late in (("zero", "one"), ("one", "one")):
+        stream = Stream()
+        shared = stream.op("zeros", [], "zero", shapes="[8]->f32[8]")
+        stream.op("sum", [("0", early, shared)], f"s{early}", where="a.py:9 <module>", shapes="f32[8]->f32[]")
+        stream.op("mul", [("0", late, shared)], f"m{late}", where="a.py:10 <module>", shapes="f32[8]->f32[8]")
+        stream.op("relu", [("0", "zero", -1)], "zero")  # what one twin reads is there in the other as well
+        made.append(stream)
+    found = found_in(pair_of(tmp_path, (made[0], made[1])))
+    assert found.origin is not None and (found.origin.how, found.origin.a.where) == (
+        "changed behind",
+        "a.py:9 <module>",
+    )
+    origin = races.raced(found)
+    facts = dataclasses.replace(facts_of(dataclasses.replace(found, origin=origin), raced=True), children=1)
+    assert judge(facts)[0].name == "asynchronous-copy"
+
+
 def accumulated(first: int) -> Stream:
     """Two threads add to one tensor; ``first``: whose turn comes first."""
     stream = Stream()
