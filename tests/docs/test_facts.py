@@ -16,6 +16,20 @@ USAGE = 2
 # Of Argo's executor, of signals, and of what never was a verdict: 64, 65 and 128 + N; 1 is a bug of foxrun's.
 OTHERS = {1, 64, 65, 130, 137, 143}
 
+# As sentences name the ends that codes stand for: "exit code 3 drift, 5 the trainer failed, ...".
+LISTED = {
+    "drift": 3,
+    "gate failed": 4,
+    "trainer failed": 5,
+    "job failed": 5,
+    "cluster, storage": 6,
+    "infrastructure": 6,
+    "deadline": 6,
+    "not comparable": 7,
+    "incomparable": 7,
+    "incomplete": 7,
+}
+
 
 def table(page: str) -> dict[str, int]:
     rows = re.findall(r"^\| `(\w+)` \|(?:.*\|)? (\d) \|$", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE)
@@ -45,6 +59,8 @@ def test_an_exit_code_in_a_sentence_is_that_of_its_verdict(page: Path) -> None:
     known = {*EXIT_CODES.values(), USAGE}
     for code in re.findall(r"\b(?:exit code|exits? with|exit)s? (\d+)\b", text, flags=re.IGNORECASE):
         assert int(code) in known | OTHERS, f"{page.name}: exit code {code}"
+    for code, what in re.findall(rf"\b(\d) (?:a |the )?({'|'.join(LISTED)})\b", text):
+        assert int(code) == LISTED[what], f"{page.name}: {code} {what}"
     words = "|".join(word.replace("_", "[ _]") for word in EXIT_CODES)
     for verdict, code in re.findall(rf"`?\b({words})`?,? \(?exit (?:code )?(\d)\b", text):
         assert int(code) == EXIT_CODES[verdict.replace(" ", "_")], f"{page.name}: {verdict} exits with {code}"
