@@ -13,8 +13,9 @@ from typing import Any
 from foxrun.tracing import host_values, imports, patching, recorder, watching, where
 
 CLOCKS = (
-    "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "localtime",
-    "gmtime", "ctime", "strftime",
+    "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+    "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "localtime", "gmtime",
+    "ctime", "strftime",
 )  # fmt: skip
 LARGEST = 256 << 20  # bytes of a file that is read once more for its fingerprint
 
@@ -28,6 +29,8 @@ def watch() -> None:
     names = ("token_bytes", "token_hex", "token_urlsafe", "randbits", "randbelow", "choice")
     imports.when_imported("secrets", lambda module: _functions(module, "secrets", names))
     imports.when_imported("glob", lambda module: _functions(module, "glob", ("glob",)))
+    imports.when_imported("resource", _usage)
+    imports.when_imported("genericpath", _ages)
     imports.when_imported("multiprocessing", lambda m: _functions(m, "multiprocessing", ("cpu_count",)))
     imports.when_imported("concurrent.futures._base", _futures)
     imports.when_imported("multiprocessing.pool", _pools)
@@ -51,6 +54,42 @@ def _datetime(module: ModuleType) -> None:
     for name in ("now", "utcnow", "today"):
         patching.method(module.datetime, name, watching.host(f"datetime.{name}", shown))
     patching.method(module.date, "today", watching.host("date.today", shown))
+
+
+def _usage(module: ModuleType) -> None:
+    around = watching.host("resource.getrusage", lambda result, args, kwargs: list(result))
+    patching.function(module, "getrusage", around)
+
+
+def _ages(genericpath: ModuleType) -> None:
+    """When a file was written or read: os.path's functions, and os.stat where the program or Path.stat asks for it."""
+    names = ("getmtime", "getctime", "getatime")
+    _functions(genericpath, "os.path", names)
+    for name in names:
+        setattr(os.path, name, getattr(genericpath, name))
+    watched = watching.host("os.stat", lambda result, args, kwargs: result.st_mtime_ns)
+
+    def around(original: Callable[..., Any]) -> Callable[..., Any]:
+        telling = watched(original)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # Path.exists and its like ask as well, and nobody reads a time of it.
+            caller = sys._getframe(2)
+            if os.path.basename(caller.f_code.co_filename) == "pathlib.py":  # noqa: PTH119
+                outer = caller.f_back
+                if outer is None or outer.f_code.co_filename == caller.f_code.co_filename:
+                    return original(*args, **kwargs)
+            elif where.kind_of(caller.f_code.co_filename) is not where.PROGRAM:
+                return original(*args, **kwargs)
+            return telling(*args, **kwargs)
+
+        return call
+
+    stat = os.stat
+    patching.function(os, "stat", around)
+    for known in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+        if stat in known:
+            known.add(os.stat)
 
 
 def _uuid(module: ModuleType) -> None:

@@ -8,110 +8,45 @@ out of bounds.
 from __future__ import annotations
 
 import functools
-import gc
 import sys
 import threading
-import weakref
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from foxrun.tracing import imports, patching
+from foxrun.tracing import host_values, imports, patching
+from foxrun.tracing.addresses import PAST, PAST_VIEW, Memory, end_of, tensors, watch_views
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.recorder import Fingerprint
 from foxrun.tracing.shapes import shape_of
 
-PAST = "writes past its memory"
-KNOWN = 1024  # pieces of memory whose addresses are kept
 BYSTANDERS = 32 << 20  # bytes of other tensors that are held against what they were, a call
-PAGE = 4096
 LOOKS = 64  # calls around which bystanders are looked at: finding them takes some 50 ms
 FILLS = {"memmove": (0, 2), "memset": (0, 2)}  # which argument is written, and how many bytes of it
 
 
 def watch(operations: Operations) -> None:
     """Watch libraries that the program loads from now on, and ctypes' own memmove and memset."""
-    memory = _Memory()
+    memory = Memory()
     patching.method(Tensor, "data_ptr", memory.of_tensor)
     imports.when_imported("numpy._core._internal", memory.watch_numpy)
     imports.when_imported("numpy.core._internal", memory.watch_numpy)
+    imports.when_imported("numpy.lib._stride_tricks_impl", watch_views)
+    imports.when_imported("numpy.lib.stride_tricks", watch_views)
     imports.when_imported("ctypes", lambda module: _libraries(module, _Caller(operations, memory)))
-
-
-class _Memory:
-    """What lies at which address: tensors and arrays of which the program has asked for it, while they live."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], Any] = {}  # (address, bytes) -> weak reference
-
-    def of_tensor(self, original: Any) -> Any:
-        """Around Tensor.data_ptr."""
-
-        def data_ptr(one: Tensor) -> int:
-            address = int(original(one))
-            if address and one.device.type == "cpu" and one.layout == torch.strided:
-                self._know(address, one.numel() * one.element_size(), one)
-            return address
-
-        return data_ptr
-
-    def watch_numpy(self, module: ModuleType) -> None:
-        """ndarray.ctypes makes one of these each time."""
-
-        def around(original: Any) -> Any:
-            def __init__(this: Any, array: Any, ptr: Any = None) -> None:
-                original(this, array, ptr)
-                if ptr and array.flags.c_contiguous:
-                    self._know(int(ptr), int(array.nbytes), array)
-
-            return __init__
-
-        if hasattr(module, "_ctypes"):
-            patching.method(module._ctypes, "__init__", around)
-
-    def at(self, address: int) -> tuple[int, int, Any] | None:
-        """(address, bytes, tensor or array) of the smallest known memory that an address lies in."""
-        found = None
-        for (start, size), reference in self._known.items():
-            if start <= address < start + size and (found is None or size < found[1]):
-                owner = reference()
-                found = (start, size, owner) if owner is not None else found
-        return found
-
-    def ends_before(self, address: int) -> int:
-        """How many bytes, of a page at most, lie between the end of known memory and an address in no tensor's."""
-        ends = [
-            s + n
-            for (s, n), reference in self._known.items()
-            if 0 < address + 1 - s - n <= PAGE and reference() is not None
-        ]
-        for one in _tensors() if ends else ():
-            storage = one.untyped_storage()
-            if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
-                return 0
-        return address - max(ends) if ends else 0
-
-    def _know(self, address: int, size: int, owner: Any) -> None:
-        if len(self._known) >= KNOWN:
-            self._known = {key: ref for key, ref in self._known.items() if ref() is not None}
-            while len(self._known) >= KNOWN:
-                del self._known[next(iter(self._known))]
-        self._known.pop((address, size), None)
-        self._known[address, size] = weakref.ref(owner)
 
 
 class _Caller:
     """Makes an event of each call."""
 
-    def __init__(self, operations: Operations, memory: _Memory) -> None:
+    def __init__(self, operations: Operations, memory: Memory) -> None:
         self._operations, self._memory = operations, memory
         self._looks = LOOKS
 
-    def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call, with what it is given hashed before and after."""
+    def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False) -> Any:
+        """Call, with what it is given hashed before and after; ``told``: its result is a value of its own."""
         recorder = self._operations.recorder
         if recorder.busy or recorder.ended or not recorder.plan.in_window(recorder.step):
             return call(*args, **kwargs)
@@ -125,7 +60,7 @@ class _Caller:
         if before is not None:
             try:
                 with recorder.quiet():
-                    self._after(name, args, before)
+                    self._after(name, before, result if told else None)
             except Exception as error:
                 recorder.trouble(error)
         return result
@@ -157,11 +92,16 @@ class _Caller:
         if found is None:
             before = self._memory.ends_before(address)
             return f"{PAST}: {count} bytes, {before} behind its end" if before else ""
-        if address + count <= found[0] + found[1]:
+        left, whole = found[0] + found[1] - address, end_of(found[2]) - address
+        if count <= left:
             return ""
-        return f"{PAST}: {count} bytes where {found[0] + found[1] - address} are left"
+        return (
+            f"{PAST}: {count} bytes where {whole} are left"
+            if count > whole
+            else (f"{PAST_VIEW}: {count} bytes where {left} are left of it")
+        )
 
-    def _after(self, name: str, args: tuple[Any, ...], before: _Before) -> None:
+    def _after(self, name: str, before: _Before, result: Any) -> None:
         operations = self._operations
         value = before.beyond
         # First of all, since hashing writes as well.
@@ -173,6 +113,8 @@ class _Caller:
         for label, tensor in before.given:
             outs.append((label, operations.hash(tensor)))
             operations.storages.wrote(tensor, index)
+        if isinstance(result, (int, float)):
+            outs.append(("result", host_values.digits(result)))
         line, module, phase = before.place
         operations.recorder.event(
             "kernel", f"ctypes.{name}", ins=before.ins, outs=outs, where=line, module=module, phase=phase, value=value,
@@ -193,7 +135,7 @@ def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:
     """Shapes and flat bytes of the CPU's tensors, up to a limit, of whose memory nothing is handed over."""
     found: dict[int, tuple[str, Tensor]] = {}
     left = BYSTANDERS
-    for one in _tensors():
+    for one in tensors():
         storage = one.untyped_storage()
         start, size = storage.data_ptr(), storage.nbytes()
         if start in found or size > left or any(start < s + n and s < start + size for s, n in given):
@@ -201,15 +143,6 @@ def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:
         left -= size
         found[start] = shape_of(one), torch.empty(0, dtype=torch.uint8).set_(storage)
     return list(found.values())
-
-
-def _tensors() -> Iterator[Tensor]:
-    """All that Python knows of, on the CPU, with memory."""
-    for one in gc.get_objects():
-        if type(one) is not Tensor and type(one) is not torch.nn.Parameter:
-            continue
-        if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
-            yield one
 
 
 def _tensor(owner: Any) -> Tensor:
@@ -248,7 +181,9 @@ def _libraries(ctypes: ModuleType, caller: _Caller) -> None:
 
             def __call__(self, *args: Any, **kwargs: Any) -> Any:
                 name = getattr(self, "__name__", "function")
-                return caller.around(str(name), super().__call__, args, kwargs)
+                # A function without a declared result leaves whatever the register held.
+                told = self.restype not in (None, ctypes.c_int)
+                return caller.around(str(name), super().__call__, args, kwargs, told=told)
 
         self._FuncPtr = Function
 

@@ -10,24 +10,43 @@ from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, OUTPUTS_DIF
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event, Process
 
-PAST = "writes past its memory"  # how foxrun.tracing.native says it
+# How foxrun.tracing.native says it. The second may be meant: the view's base goes on behind it.
+PAST, PAST_VIEW = "writes past its memory", "writes past its view"
 
 
-def first(stream: Sequence[Event]) -> Event | None:
-    """The first such write of one twin."""
-    return next((e for e in stream if e.kind == "kernel" and e.value.startswith(PAST)), None)
+CRASH = "(crash)"
 
 
-def blamed(origin: Origin | None, left: Sequence[Event], right: Sequence[Event], process: str) -> Origin | None:
+def is_past(event: Event) -> bool:
+    """Whether an event is such a write."""
+    return event.kind == "kernel" and event.value.startswith((PAST, PAST_VIEW))
+
+
+def last(stream: Sequence[Event], before: int) -> Event | None:
+    """The last such write of one twin up to an event."""
+    return next(
+        (e for e in reversed(stream) if e.i <= before and e.kind == "kernel" and e.value.startswith(PAST)), None
+    )
+
+
+def alone(left: Sequence[Event], right: Sequence[Event], step: int | None, process: str) -> Origin | None:
+    """A write in the very step that parts, where no operation differs."""
+    writes = [e for e in (*left, *right) if is_past(e) and e.step == step]
+    if not writes:
+        return None
+    return Origin(a=writes[0], b=writes[-1], how=CHANGED_BEHIND, detail=writes[0].value, process=process)
+
+
+def blamed(origin: Origin | None, left: Sequence[Event], right: Sequence[Event]) -> Origin | None:
     """The write in the place of the origin, where that is memory which no operation explains."""
-    writes = [e for e in (first(left), first(right)) if e is not None]
+    if origin is None:
+        return None
+    writes = [e for e in (last(left, origin.a.i), last(right, origin.b.i)) if e is not None]
     if not writes:
         return origin
     write = writes[0]
-    if origin is None:
-        return Origin(a=write, b=writes[-1], how=CHANGED_BEHIND, detail=write.value, process=process)
     explained = origin.how not in (CHANGED_BEHIND, HOST_VALUE) and not (origin.how == OUTPUTS_DIFFER and origin.outside)
-    if write.i > origin.a.i or (explained and origin.a.key != write.key):
+    if explained and origin.a.key != write.key:
         return origin
     read = f"; {origin.a.name} at {origin.a.where or '?'} is the first to read other bytes"
     detail = write.value + (read if origin.a.key != write.key else "")
@@ -39,8 +58,8 @@ def blamed(origin: Origin | None, left: Sequence[Event], right: Sequence[Event],
 def before_the_crash(process: Process) -> StepsFound | None:
     """Where a process that died had written past its memory; None where none of its events says so."""
     for event in process.events():
-        if event.kind == "kernel" and event.value.startswith(PAST):
+        if is_past(event):
             return StepsFound(
-                step=event.step, leaf="(crash)", component="state", kind="state", note="a twin crashed afterwards"
+                step=event.step, leaf=CRASH, component="state", kind="state", note="a twin crashed afterwards"
             )
     return None

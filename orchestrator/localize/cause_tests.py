@@ -15,7 +15,7 @@ from orchestrator.localize.result import CONTROL_FLOW, OUTPUTS_DIFFER
 ADDS_ATOMICALLY = frozenset(
     ["index_add", "index_add_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_reduce_",
      "index_reduce", "embedding_dense_backward", "_embedding_bag_dense_backward", "embedding_bag_backward", "bincount",
-     "histc", "_index_put_impl_", "put_", "put", "kthvalue", "median", "nll_loss2d_forward", "ctc_loss_backward",
+     "histc", "_index_put_impl_", "kthvalue", "median", "nll_loss2d_forward", "ctc_loss_backward",
      "_ctc_loss_backward", "grid_sampler_2d_backward", "grid_sampler_3d_backward", "gather_backward", "take_backward",
      "upsample_linear1d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward",
      "upsample_trilinear3d_backward", "_upsample_bilinear2d_aa_backward", "reflection_pad1d_backward",
@@ -287,7 +287,7 @@ ADDS_IN_SOURCE = re.compile(r"atomic", re.IGNORECASE)
 @test(STRONG)
 def threads_alone(facts: Facts) -> str | None:
     """do twins agree at one thread count and part at two different ones?"""
-    if facts.parted_kind == "threads" and facts.hostile_agreed and facts.origin is not None and computed(facts):
+    if facts.parted_kind == "threads" and facts.hostile_agreed and facts.origin is not None:
         n = facts.hostile_agreed
         return f"{n} pair{'s' if n > 1 else ''} with equal thread counts agreed; with different ones the twins part"
     return None

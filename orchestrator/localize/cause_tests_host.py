@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from orchestrator.localize.beyond import PAST, is_past
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
-from orchestrator.localize.facts import Facts, Lead
+from orchestrator.localize.facts import Facts, Lead, machines_differ
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
 from orchestrator.localize.trace import Event
 
@@ -311,9 +310,7 @@ def python_decides(facts: Facts) -> Evidence | None:
     """does what Python decides differ?"""
     if facts.origin is None or facts.how not in (CONTROL_FLOW, HOST_VALUE):
         return None
-    explained = facts.lead("clock", "machine", near=1) is not None
-    text = f"what Python decides differs: {facts.origin.detail}"
-    return Evidence(text=text, weight=WEAK if explained else PLAIN)
+    return Evidence(text=f"what Python decides differs: {facts.origin.detail}", weight=WEAK)
 
 
 def writes_past(facts: Facts) -> Evidence | None:
@@ -333,17 +330,7 @@ def crashes(facts: Facts) -> str | None:
 @test(DECISIVE)
 def other_machine(facts: Facts) -> str | None:
     """did the twins run on different hardware or versions?"""
-    one, other = ({**header, **_device(header)} for header in (facts.header, facts.other_header))
-    for key in ("name", "sm_count", "cpu", "cpu_vectors", "cuda", "cudnn", "torch"):
-        a, b = one.get(key), other.get(key)
-        if a is not None and b is not None and a != b:
-            return f"{key} of the machine is {a} and {b}"
-    return None
-
-
-def _device(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    device = header.get("device")
-    return device if isinstance(device, dict) else {}
+    return machines_differ(facts.header, facts.other_header) or None
 
 
 @test(STRONG)
@@ -362,14 +349,22 @@ def several_threads(facts: Facts) -> str | None:
     return None
 
 
-@test(PLAIN)
-def hash_does_not_matter(facts: Facts) -> str | None:
+def hash_does_not_matter(facts: Facts) -> Evidence | None:
     """does the order differ with hash() fixed?"""
-    if facts.how == CONTROL_FLOW and facts.lead("machine", "clock", near=1) is not None:
-        return None  # a size or a choice that was read or measured explains it, and no order does
-    if facts.how in (REORDERED, CONTROL_FLOW) and facts.remedied.get("hash-seed"):
-        return "the order differs with hash() of strings fixed"
-    return None
+    if facts.how not in (REORDERED, CONTROL_FLOW) or not facts.remedied.get("hash-seed"):
+        return None
+    # That other operations run is no order yet: something that was read or measured may explain it.
+    weight = PLAIN if facts.how == REORDERED else WEAK
+    return Evidence(text="the order differs with hash() of strings fixed", weight=weight)
+
+
+@test(STRONG)
+def address_read(facts: Facts) -> str | None:
+    """does the program choose by where memory lies?"""
+    lead = facts.lead("address", near=1)
+    if lead is None or facts.how not in (CONTROL_FLOW, HOST_VALUE):
+        return None
+    return f"{lead.a.name} at {lead.a.where} gave another address in each twin, and then they do something else"
 
 
 @test(-STRONG)

@@ -94,7 +94,13 @@ def _result(
     seen = main.steps if main is not None else steps
     operation = operation_of(main) if main is not None else None
     step = seen.step if seen.step is not None else operation.step if operation is not None else None
-    if main is not None and main.early and operation is not None and operation.step is not None and step is not None:
+    if (
+        main is not None
+        and operation is not None
+        and operation.step is not None
+        and step is not None
+        and (main.early or (operation.step < step and main.origin is not None and not main.origin.outside))
+    ):
         text = (
             f"the operation differs at step {operation.step}; the first leaf to show it is {seen.leaf}, at step {step}"
         )
@@ -186,11 +192,14 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "data" if operation.phase == "data" or steps.component == "data" else "host"
     if operation.phase in ("optimizer", "data"):
         return operation.phase
+    written = operation.name.split(".")[-2:-1]  # aten.mul_.Tensor
+    if operation.phase == "other" and operation.kind == "op" and written and written[0].endswith("_"):
+        return "weights" if steps.kind in ("gradient", "weight") else "state"  # in place, outside of every module
     if operation.phase == "other" and steps.kind in ("gradient", "outcome"):
         return "loss"  # outside of every module, and the modules' own activations agree
     if operation.phase == "backward":
         return "weights" if steps.kind in ("gradient", "weight") else steps.component
-    return steps.component or "state"
+    return steps.component or ("loss" if steps.kind == "activation" else "state")
 
 
 def message(result: Localization) -> str:

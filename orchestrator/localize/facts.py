@@ -24,13 +24,35 @@ CLOCK = (
     "gmtime",
     "now",
     "utcnow",
+    "process_time_ns",
+    "thread_time",
+    "thread_time_ns",
+    "perf_counter_ns",
+    "monotonic_ns",
+    "time_ns",
+    "clock_gettime",
+    "clock_gettime_ns",
+    "stat",
+    "getmtime",
+    "getctime",
+    "getatime",
 )
 PROCESS = ("getpid", "getppid", "gethostname", "node", "uname", "get_ident", "get_native_id", "uuid1", "getnode")
 ENTROPY = ("urandom", "uuid4", "getrandom", "token_bytes", "token_hex", "randbits", "systemrandom", "entropy")
 LISTING = ("listdir", "scandir", "glob", "iglob", "rglob", "walk", "iterdir")
 COMPLETION = ("as_completed", "wait", "imap_unordered", "queue", "get", "gather")
 # What a program may read of the machine that it runs on.
-MACHINE = ("cpu_count", "getloadavg", "sched_getaffinity", "times", "sysconf", "virtual_memory", "cpu_percent")
+MACHINE = (
+    "cpu_count",
+    "getloadavg",
+    "sched_getaffinity",
+    "times",
+    "sysconf",
+    "virtual_memory",
+    "cpu_percent",
+    "getrusage",
+)
+ADDRESS = ("data_ptr", "ctypes")
 MACHINE_FILES = re.compile(r"\b(meminfo|stat|loadavg|cpuinfo|status|vmstat|uptime|memory\.\w+)\b")
 HASH, IDENTITY = ("hash", "__hash__"), ("id",)
 NEAR_LINES = 4
@@ -41,7 +63,7 @@ class Lead:
     """A host event of which the twins got different answers before the origin. ``near``: 3 its value is in the seed,
     2 the same line, 1 the same file, 0 anywhere before."""
 
-    kind: str  # clock process entropy listing completion machine hash identity other
+    kind: str  # clock process entropy listing completion machine hash identity address other
     a: Event
     b: Event
     near: int
@@ -123,6 +145,29 @@ class Facts:
         return " ".join([*parts, self.steps.leaf, self.steps.component]).lower()
 
 
+def machines_differ(header: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """In what the machines of two runs differ that decides bits; empty where they do not."""
+    one, two = ({**h, **_device(h)} for h in (header, other))
+    for key in ("name", "sm_count", "cpu", "cpu_vectors", "cuda", "cudnn", "torch"):
+        a, b = one.get(key), two.get(key)
+        if a is not None and b is not None and a != b:
+            return f"{key} of the machine is {a} and {b}"
+    return ""
+
+
+def _device(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    device = header.get("device")
+    return device if isinstance(device, dict) else {}
+
+
+def goes_on(header: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the second of two runs that were started in different ways goes on from the first, by what they show:
+    neither another machine nor other settings explain why they are two."""
+    if machines_differ(header, other):
+        return False
+    return header.get("argv") != other.get("argv") or header.get("variables") == other.get("variables")
+
+
 def host_kind(name: str) -> str:
     """What a host event takes from outside, by the last word of its name."""
     words = [word for word in re.split(r"[.\s]", name.lower()) if word]
@@ -130,6 +175,7 @@ def host_kind(name: str) -> str:
     for kind, names in (
         ("entropy", ENTROPY), ("process", PROCESS), ("listing", LISTING), ("completion", COMPLETION), ("clock", CLOCK),
         ("machine", MACHINE), ("hash", HASH), ("identity", IDENTITY),
+        ("address", ADDRESS),
     ):  # fmt: skip
         if last in names or (kind in ("clock",) and words[:1] == ["time"] and last != "sleep"):
             return kind

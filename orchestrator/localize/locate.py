@@ -8,7 +8,7 @@ from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import beyond, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
-from orchestrator.localize.facts import Facts
+from orchestrator.localize.facts import Facts, goes_on
 from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, concluded, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
@@ -235,9 +235,7 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         leads=main.leads if main is not None else (),
         header=shown.a.main.header,
         other_header=shown.b.main.header,
-        # The same command in another environment is another machine's run, and no resumed one.
-        resumed=session.request.other is not None
-        and shown.a.main.header.get("argv") != shown.b.main.header.get("argv"),
+        resumed=session.request.other is not None and goes_on(shown.a.main.header, shown.b.main.header),
         parted_kind=kind.name,
         hostile_agreed=agreed,
         threads=max(main.aligned.threads if main is not None else 1, races.threads_of(shown)),

@@ -235,12 +235,17 @@ def _follow(twins: Sequence[Twin], deadline: float, say: Callable[[str, str], No
         signal.signal(signal.SIGTERM, previous)
 
 
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextlib.contextmanager
 def _load(on: bool) -> Iterator[None]:
     """Inside, twice as many busy processes as processors run beside the twins."""
     busy: list[subprocess.Popen[bytes]] = []
     try:
-        for _ in range(2 * (os.cpu_count() or 1) if on else 0):
+        for _ in range(2 * processors() if on else 0):
             busy.append(subprocess.Popen([sys.executable, "-S", "-c", "while True: sum(range(10**6))"]))
         yield
     finally:

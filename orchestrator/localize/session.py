@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -14,13 +13,13 @@ from typing import Any
 from orchestrator.causes import HOSTILE_TWIN_ALONE
 from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import own_rows
-from orchestrator.localize.pair import CHECKPOINT, Kind, Pair, Request, Window, run_pair
+from orchestrator.localize.pair import CHECKPOINT, Kind, Pair, Request, Window, processors, run_pair
 from orchestrator.localize.result import Trial
 from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.twin_run import TWINS
 
 FILES = "(files)"
-THREADS = (1, max(2, min(8, 2 * (os.cpu_count() or 1))))
+THREADS = (1, max(2, min(8, 2 * processors())))
 KINDS = {
     "hostile": "differ in all that must not matter",
     "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",

@@ -1,0 +1,151 @@
+"""Which tensor or array lies at which address, for native functions, which are handed addresses alone; and views that
+leave their array's memory."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from foxrun.tracing import patching, recorder, watching, where
+
+PAST = "writes past its memory"
+PAST_VIEW = "writes past its view"
+KNOWN = 1024  # pieces of memory whose addresses are kept
+PAGE = 4096
+
+
+class Memory:
+    """What lies at which address: tensors and arrays of which the program has asked for it, while they live."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], Any] = {}  # (address, bytes) -> weak reference
+
+    def of_tensor(self, original: Any) -> Any:
+        """Around Tensor.data_ptr."""
+
+        def data_ptr(one: Tensor) -> int:
+            address = int(original(one))
+            _tell_address("Tensor.data_ptr", address)
+            if address and one.device.type == "cpu" and one.layout == torch.strided:
+                self._know(address, one.numel() * one.element_size(), one)
+            return address
+
+        return data_ptr
+
+    def watch_numpy(self, module: ModuleType) -> None:
+        """ndarray.ctypes makes one of these each time."""
+
+        def around(original: Any) -> Any:
+            def __init__(this: Any, array: Any, ptr: Any = None) -> None:
+                original(this, array, ptr)
+                _tell_address("ndarray.ctypes", int(ptr or 0))
+                if ptr and array.flags.c_contiguous:
+                    self._know(int(ptr), int(array.nbytes), array)
+
+            return __init__
+
+        if hasattr(module, "_ctypes"):
+            patching.method(module._ctypes, "__init__", around)
+
+    def at(self, address: int) -> tuple[int, int, Any] | None:
+        """(address, bytes, tensor or array) of the smallest known memory that an address lies in."""
+        found = None
+        for (start, size), reference in self._known.items():
+            if start <= address < start + size and (found is None or size < found[1]):
+                owner = reference()
+                found = (start, size, owner) if owner is not None else found
+        return found
+
+    def ends_before(self, address: int) -> int:
+        """How many bytes, of a page at most, lie between the end of known memory and an address in no tensor's."""
+        ends = [
+            s + n
+            for (s, n), reference in self._known.items()
+            if 0 < address + 1 - s - n <= PAGE and reference() is not None
+        ]
+        for one in tensors() if ends else ():
+            storage = one.untyped_storage()
+            if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
+                return 0
+        return address - max(ends) if ends else 0
+
+    def _know(self, address: int, size: int, owner: Any) -> None:
+        if len(self._known) >= KNOWN:
+            self._known = {key: ref for key, ref in self._known.items() if ref() is not None}
+            while len(self._known) >= KNOWN:
+                del self._known[next(iter(self._known))]
+        self._known.pop((address, size), None)
+        self._known[address, size] = weakref.ref(owner)
+
+
+def _tell_address(name: str, address: int) -> None:
+    """A program that asks where memory lies may choose by it."""
+    active = watching.current()
+    if active is None:
+        return
+    frame = where.innermost(sys._getframe())
+    if frame is not None:
+        with active.quiet():
+            watching.event(active, "host", name, address, where.text(frame))
+
+
+def tensors() -> Iterator[Tensor]:
+    """All that Python knows of, on the CPU, with memory."""
+    for one in gc.get_objects():
+        if type(one) is not Tensor and type(one) is not torch.nn.Parameter:
+            continue
+        if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
+            yield one
+
+
+def end_of(owner: Any) -> int:
+    """Where the memory ends that a tensor or an array is a view of."""
+    if isinstance(owner, Tensor):
+        storage = owner.untyped_storage()
+        return int(storage.data_ptr()) + int(storage.nbytes())
+    while isinstance(getattr(owner, "base", None), type(owner)):
+        owner = owner.base
+    return int(owner.__array_interface__["data"][0]) + int(owner.nbytes)
+
+
+def watch_views(module: ModuleType) -> None:
+    """numpy's as_strided makes views of any memory; one that leaves its array's is a kernel's event of its own."""
+
+    def around(original: Any) -> Any:
+        @functools.wraps(original)
+        def as_strided(x: Any, *args: Any, **kwargs: Any) -> Any:
+            view = original(x, *args, **kwargs)
+            active = watching.current()
+            if active is not None:
+                try:
+                    _tell_view(active, x, view)
+                except Exception as error:
+                    active.trouble(error)
+            return view
+
+        as_strided._foxrun = True  # type: ignore[attr-defined]
+        return as_strided
+
+    if hasattr(module, "as_strided") and not hasattr(module.as_strided, "_foxrun"):
+        module.as_strided = around(module.as_strided)  # type: ignore[attr-defined]
+
+
+def _tell_view(active: recorder.Recorder, x: Any, view: Any) -> None:
+    frame = where.innermost(sys._getframe())
+    if frame is None or not view.size or not hasattr(x, "__array_interface__"):
+        return
+    first = int(view.__array_interface__["data"][0])
+    steps = [(count - 1) * stride for count, stride in zip(view.shape, view.strides, strict=True)]
+    past = first + sum(step for step in steps if step > 0) + view.itemsize - end_of(x)
+    if past > 0:
+        value = f"{PAST}: a view reaches {past} bytes behind its array"
+        shapes = f"{x.dtype}{list(x.shape)}->{view.dtype}{list(view.shape)}"
+        active.event("kernel", "numpy.as_strided", shapes=shapes, where=where.text(frame), value=value)
