@@ -22,8 +22,9 @@ def nightly(p: RunParameters) -> m.Workflow:
     """The pair of ``p`` as kind `nightly`. Raises InvalidParameter when it compares with another commit."""
     if p.against is not None:
         raise InvalidParameter("against", "the nightly runs one commit twice", "Use --regression-pair")
-    generate_name = p.generate_name if p.generate_name is not None else f"nightly-{assembly.short(p.sha)}"
-    return regression_pair(replace(p, generate_name=generate_name), kind="nightly")
+    if p.name is None and p.generate_name is None:
+        p = replace(p, generate_name=f"nightly-{assembly.short(p.sha)}")
+    return regression_pair(p, kind="nightly")
 
 
 def cron(*, schedule: str, timezone: str, arguments: dict[str, str]) -> m.CronWorkflow:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tarfile
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.workflows.cases import GOLDEN, SHA, TREE
+from workflows.nightly import nightly
 from workflows.parameters import RunParameters
 from workflows.regression_pair import regression_pair
 from workflows.render import to_dict, to_yaml
@@ -81,7 +83,7 @@ def test_kubectl_reads_the_yaml_as_it_was_meant(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_real_runs(cluster: "Cluster") -> None:
-    """Four workflows side by side, since most of the time is spent waiting for pods."""
+    """Five workflows side by side, since most of the time is spent waiting for pods."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.addfile(tarfile.TarInfo("must-stay-packed"))
@@ -104,11 +106,14 @@ def test_real_runs(cluster: "Cluster") -> None:
     try:
         for what, p in parameters.items():
             runs[what] = _create(cluster, regression_pair, p)
+        runs["a night's gate fails"] = _create(cluster, nightly, parameters["the gate fails"])
         runs["terminated"] = _create(cluster, train, terminated)
         done = {what: cluster.wait(run["metadata"]["name"]) for what, run in runs.items()}
         _check_whole_pair(cluster, done["a whole pair"], data)
         _check_leg_a_failed(cluster, done["leg a fails"])
         _check_gate_failed(cluster, done["the gate fails"])
+        # It is told that it began, beside the gate: that this went well saves nothing.
+        _check_gate_failed(cluster, done["a night's gate fails"], beside=["pending(0)"])
         _check_terminated(cluster, done["terminated"])
     finally:
         for run in runs.values():
@@ -161,7 +166,7 @@ def _check_leg_a_failed(cluster: "Cluster", workflow: dict[str, Any]) -> None:
     assert verdict == _verdict(cluster, uid)
 
 
-def _check_gate_failed(cluster: "Cluster", workflow: dict[str, Any]) -> None:
+def _check_gate_failed(cluster: "Cluster", workflow: dict[str, Any], beside: Sequence[str] = ()) -> None:
     assert workflow["status"]["phase"] == "Failed"
     found = nodes(workflow)
     assert found["gate(0)"]["message"] == "main: Error (exit code 4): check gate_failed\n"
@@ -169,7 +174,7 @@ def _check_gate_failed(cluster: "Cluster", workflow: dict[str, Any]) -> None:
         ("leg-a", "leg-b", "compare"), "Omitted"
     )
     pods = sorted(node["displayName"] for node in found.values() if node["type"] == "Pod")
-    assert pods == ["gate(0)", f"{workflow['metadata']['name']}.onExit(0)"]
+    assert pods == sorted(["gate(0)", f"{workflow['metadata']['name']}.onExit(0)", *beside])
     status, failures, verdict = _alert(cluster, workflow)
     assert (status, verdict) == ("STATUS Failed", "VERDICT check gate_failed")
     assert "gate(0)" in [f["displayName"] for f in _failures(failures)]
