@@ -40,17 +40,20 @@ class Recorder:
         self._events: list[dict[str, Any]] = []
         self._values: dict[int, int] = {}  # fingerprints that were read before their events were complete
         self._foreign = 0
+        self._phase = "other"
         self._keep = KEEP if folder.process == "0" else KEEP_IN_CHILD
         self._troubles: dict[str, int] = {}
 
     @property
     def phase(self) -> str:
-        """What this thread is at: forward, backward, optimizer, data or other."""
-        return self.local.phase
+        """What this thread is at: forward, backward, optimizer, data, other; a library's thread: who it works for."""
+        if self.local.phase:
+            return self.local.phase
+        return self._phase if self.thread() >= FOREIGN else "other"
 
     @phase.setter
     def phase(self, value: str) -> None:
-        self.local.phase = value
+        self.local.phase = self._phase = value
 
     # What an event is made of -----------------------------------------------------------------------------------
 
@@ -167,7 +170,7 @@ class Recorder:
 class _Local(threading.local):
     depth = 0
     number = -1
-    phase = "other"
+    phase = ""
     handed = ""  # what is known of the memory that is being handed to torch
 
 
