@@ -1,5 +1,6 @@
 """Every overlay is accepted by a real API server, and says what it should."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -86,3 +87,38 @@ def test_argo_finds_nothing_to_say_about_the_templates(folder: str) -> None:
     command = ["argo", "lint", "--offline", "--strict", "--no-color", *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "✔ no linting errors found!"), done.stdout + done.stderr
+
+
+def block(page: str, begins: str) -> str:
+    """The indented lines of a page that follow the line which begins so, as far left as they stand there."""
+    after = (INFRA.parent / page).read_text("utf-8").partition(f"\n    {begins}")[2]
+    lines = itertools.takewhile(lambda line: line.startswith("    "), f"    {begins}{after}".splitlines())
+    return "".join(f"{line[4:]}\n" for line in lines)
+
+
+def test_the_overlay_that_the_pages_show_is_a_night_and_delayed_alerts(tmp_path: Path) -> None:
+    shutil.copytree(INFRA, tmp_path / "infra", ignore=shutil.ignore_patterns("__pycache__", "*.py"))
+    made_of = yaml.safe_load(block("docs/nightly.md", "# an overlay of yours, beside infra/"))
+    made_of |= yaml.safe_load(block("docs/nightly.md", "# kustomization.yaml, a patch of the night"))
+    alerts = yaml.safe_load(
+        block("infra/README.md", 'components: ["https://github.com/OWNER/foxrun/infra/components/alerts')
+    )
+    made_of["components"].append("../infra/components/alerts")
+    made_of["images"] = alerts["images"]
+    mine = tmp_path / "my-overlay"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(yaml.safe_dump(made_of))
+    made = {(thing["kind"], thing["metadata"]["name"]): thing for thing in kustomize(mine)}
+    # Without it a component's objects land wherever kubectl happens to point.
+    assert made_of["namespace"] == alerts["namespace"] == "foxrun"
+    assert {thing["metadata"].get("namespace") for (kind, _), thing in made.items() if kind.startswith("Cron")} == {
+        "foxrun"
+    }
+    night = made["CronWorkflow", "nightly"]["spec"]
+    assert (night["schedules"], night["timezone"]) == (["30 2 * * mon-fri"], "Europe/Berlin")
+    given = {item["name"]: item["value"] for item in night["workflowSpec"]["arguments"]["parameters"]}
+    known = {p["name"] for p in made["WorkflowTemplate", "nightly"]["spec"]["arguments"]["parameters"]}
+    assert given["origin"] == "https://HOST/OWNER/REPOSITORY" and set(given) <= known
+    pod = made["CronJob", "foxrun-alerts"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert [container["image"] for container in pod["containers"]] == ["REGISTRY/foxrun:SHA"]
+    assert pod["serviceAccountName"] in {name for kind, name in made if kind == "ServiceAccount"}
