@@ -100,7 +100,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 before = self._before(schema, func, args, kwargs)
         except Exception as error:
             recorder.trouble(error)
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except RuntimeError as error:
+            if "to Tensor" not in str(error):
+                raise
+            args = _with_tensors(func, args)
+            result = func(*args, **kwargs)
         if before is not None:
             try:
                 with recorder.quiet():
@@ -218,6 +224,17 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def _shown(result: Any, *tensors: Sequence[Any]) -> str:
     """What comes back where it is no tensor."""
     return "" if result is None or any(tensors) else repr(result)[:80]
+
+
+def _with_tensors(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """TorchScript hands a mode numbers where the operation takes tensors without dimensions; refused, nothing ran."""
+    wanted = [argument.type.kind() == "TensorType" for argument in func._schema.arguments]
+    return tuple(
+        torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+        if place < len(wanted) and wanted[place] and isinstance(value, (bool, int, float))
+        else value
+        for place, value in enumerate(args)
+    )
 
 
 class _Before(NamedTuple):
