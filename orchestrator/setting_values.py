@@ -81,6 +81,13 @@ def _text(value: Any) -> str:
     return value.strip()  # of a Secret made of a file, the last line break is there
 
 
+def _folder(value: Any) -> str:
+    text = _text(value)
+    if not text or ".." in text.split("/"):
+        raise ValueError("it is a folder of the repository, by its path in it")
+    return text
+
+
 def _words(value: Any) -> str:
     import shlex
 
@@ -184,6 +191,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "flag": _flag,
     "text": _text,
     "words": _words,
+    "folder": _folder,
     "count": _whole,
     "positive": _positive,
     "mode": _mode,

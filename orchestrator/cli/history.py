@@ -15,7 +15,12 @@ from orchestrator.cli import options
 @click.option("--kind", "kinds", multiple=True, metavar="PATTERN", help="Of these workflows, as nightly.")
 @click.option("--only", "verdicts", multiple=True, metavar="VERDICT", help="With these verdicts, as drift.")
 @click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many; 0: all.")
-@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write all that match as one page here.")
+@click.option(
+    "--html",
+    "html_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write all that match as one page here.",
+)
 @click.option("--title", default="", help="Of the page.")
 @options.output("json", help="Print the entries so.")
 def command(
@@ -31,7 +36,7 @@ def command(
     Every workflow leaves one small entry when it ends, on either engine.
     """
     from foxrun.files import write_atomic
-    from orchestrator.cli.output import coloured, print_json, table
+    from orchestrator.cli.output import coloured, parent, print_json, table
     from orchestrator.history import entries as h
     from orchestrator.history import page, reading
     from orchestrator.printable import printable
@@ -41,6 +46,7 @@ def command(
     all_of = reading.read(options.engine_of(settings), home_directory(settings))
     found = h.newest_first(h.chosen(all_of, branches=branches, kinds=kinds, verdicts=verdicts))
     if html_file is not None:
+        parent(html_file)
         write_atomic(html_file, page.render(found, title=title))
         click.echo(f"{html_file}")
         return

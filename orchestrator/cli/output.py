@@ -86,21 +86,22 @@ def write_results(
             raise click.BadParameter(
                 f"{item!r}: write NAME=PATH, NAME one of {', '.join(values)}", param_hint="--write"
             )
-        _parent(Path(file))
+        parent(Path(file))
         write_atomic(Path(file), values[name])
     if verdict_file is not None:
-        _parent(verdict_file)
+        parent(verdict_file)
         # By which Argo serves the report that lies beside it: the exit handler makes its link of that.
         node = os.environ.get("ARGO_NODE_ID", "")
         write_atomic(verdict_file, pretty({**v.as_dict(verdict), **({v.NODE: node} if node else {})}))
     if report_file is not None:
         from orchestrator.report import render
 
-        _parent(report_file)
+        parent(report_file)
         write_atomic(report_file, render(verdict))
 
 
-def _parent(file: Path) -> None:
+def parent(file: Path) -> None:
+    """Make the folder that a file is to lie in."""
     file.absolute().parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -29,3 +29,10 @@ def test_all_of_it_as_one_page_that_leads_to_the_reports(repo: Place) -> None:
     assert done.code == 0, done.err
     page = (repo.directory / "history.html").read_text()
     assert f'<a href="file://{repo.home}/reports/one.html">report</a>' in page
+
+
+def test_the_page_is_written_where_no_folder_is_yet_and_never_in_place_of_one(here: Place) -> None:
+    done = here("history", "--html", "new/folder/page.html")
+    assert done.code == 0 and (here.directory / "new" / "folder" / "page.html").is_file()
+    refused = here("history", "--html", "new")
+    assert (refused.code, "'new' is a directory" in refused.err) == (2, True), refused.err

@@ -98,7 +98,10 @@ def test_config_shows_which_source_won_and_no_secret(here: Place) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("alerts: {d: !!x hunter2secret}", "cannot be read: could not determine a constructor for the tag 'tag:yaml.org,2002:x' (line 1,"),
+        (
+            "alerts: {d: !!x hunter2secret}",
+            "cannot be read: could not determine a constructor for the tag 'tag:yaml.org,2002:x' (line 1,",
+        ),
         ("alerts: {d: 'json://u:hunter2secret@h", "found unexpected end of stream (line 1, column "),
         ("alerts:\n  desk: json://h\n  desk: json://u:hunter2secret@i\n", "line 3: 'desk' stands twice in alerts"),
         ("host_api: https://u:hunter2secret@h/api/v3", "host_api cannot be 'https://***@h/api/v3'"),
@@ -106,6 +109,8 @@ def test_config_shows_which_source_won_and_no_secret(here: Place) -> None:
         ("hook_check: '-p \"a'", "hook_check cannot be '-p \"a': a shell could not part it into words"),
         ('trainer: "python \'x"', "trainer cannot be"),
         ("status_kinds: {ci-gate: true}", "status_kinds cannot be"),
+        ("goldens: ../elsewhere", "goldens cannot be '../elsewhere': it is a folder of the repository"),
+        ("goldens: ''", "goldens cannot be ''"),
     ],
 )
 def test_what_is_wrong_is_said_without_what_is_secret(tmp_path: Path, text: str, said: str) -> None:
