@@ -86,7 +86,7 @@ def provoke(session: Session, steps: StepsFound) -> Raced | None:
     for kind in (*(kind_of(sides) for sides in SIDES), kind_of(SIDES[0], LONG_MS)):
         if not session.affords(1.5):
             break
-        found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=steps.step))
+        found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=_beyond(steps.step)))
         if found is not None:
             return closer(session, kind, found)
         agreed = Raced(kind=kind, found=None)
@@ -98,12 +98,34 @@ def closer(session: Session, kind: Kind, found: Found) -> Raced:
     if found.origin is None and session.affords(1.5):
         first, last = window_of(found.steps)
         slow = slower(kind, first)
+        last = _beyond(last)
         window = Window(level="operations", first_step=first, last_step=last, stop_after=last)
         again = _run(session, slow, window)
         if again is not None:
             session.drop(found.pair)
             kind, found = slow, again
-    return Raced(kind=kind, found=dataclasses.replace(found, origin=raced(found)))
+    return Raced(kind=kind, found=dataclasses.replace(found, origin=raced(found) or _read_late(found)))
+
+
+def _beyond(step: int | None) -> int | None:
+    """Where to stop: a race that the rows show may show in operations some steps later."""
+    return None if step is None else step + 2
+
+
+def _read_late(found: Found) -> Origin | None:
+    """An input that differs when a module is called, and of which every operation then reads the same: it is written
+    between the call and the read."""
+    if found.steps.kind != "input":
+        return None
+    streams = bounded.read(found.pair.a.main, found.pair.b.main)
+    reads = [
+        next((e for e in stream if e.step == found.steps.step and e.phase == "forward" and e.kind == "op"), None)
+        for stream in (streams.a, streams.b)
+    ]
+    if reads[0] is None or reads[1] is None:
+        return None
+    detail = f"{found.steps.leaf} was other bytes when the module was called than when it was read"
+    return Origin(a=reads[0], b=reads[1], how=CHANGED_BEHIND, detail=detail, process=found.pair.a.main.name)
 
 
 def _run(session: Session, kind: Kind, window: Window) -> Found | None:

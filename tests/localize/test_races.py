@@ -13,7 +13,8 @@ from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.operations import Found, concluded, of_another_task
-from orchestrator.localize.pair import Pair
+from orchestrator.localize.pair import Pair, Request
+from orchestrator.localize.session import Listener, Options, Session
 from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.localize.trace import Trace
 from tests.localize.traces import Stream, process
@@ -189,6 +190,23 @@ def test_memory_that_another_process_writes_is_no_other_tensor(tmp_path: Path) -
     origin = races.raced(found)
     facts = dataclasses.replace(facts_of(dataclasses.replace(found, origin=origin), raced=True), children=1)
     assert judge(facts)[0].name == "asynchronous-copy"
+
+
+def test_an_input_that_changes_between_the_call_and_the_read_has_its_reader_as_origin(tmp_path: Path) -> None:
+    made = (Stream(), Stream())
+    for stream in made:
+        stream.op("addmm", [("1", "x", -1)], "y", where="a.py:9 <module>", phase="forward")
+    found = found_in(pair_of(tmp_path, made))
+    assert found.origin is None
+    seen = dataclasses.replace(found, steps=StepsFound(step=0, leaf="input.0", component="data", kind="input"))
+    session = Session(
+        request=Request(command=("x",), directory=tmp_path, environ={}),
+        options=Options(timeout_s=0.0),
+        listener=Listener(),
+    )
+    origin = races.closer(session, found.pair.kind, seen).found
+    assert origin is not None and origin.origin is not None
+    assert (origin.origin.how, origin.origin.a.where) == ("changed behind", "a.py:9 <module>")
 
 
 def accumulated(first: int) -> Stream:
