@@ -6,6 +6,7 @@ nothing. They are what may have led to an origin, not the origin, unless nothing
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -206,7 +207,7 @@ class Walk:
                 return self._origin(ea, eb, REORDERED, detail, label=label, chain=[raced])
             detail = f"input {label} is written meanwhile by {place}"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
-        if writer is not None and one_version and _whole_in_one(found, writer):
+        if writer is not None and one_version and _whole(ea, label, found, writer):
             place = f"{writer.a.name} at {writer.a.where or '?'}"
             detail = f"input {label} is as {place} left it in one twin alone: somebody who was not seen has written it"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[writer.a])
@@ -275,6 +276,18 @@ class Walk:
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
 
 
-def _whole_in_one(found: tuple[str, str], writer: Record) -> bool:
-    """Whether one twin reads exactly what was written last, and the other, of the same memory, something else."""
-    return (found[0] in prints(writer.a.outs)) != (found[1] in prints(writer.b.outs))
+def _whole(event: Event, label: str, found: tuple[str, str], writer: Record) -> bool:
+    """Whether it is all of the memory that the writer left, and so no other part of it in each twin."""
+    if (found[0] in prints(writer.a.outs)) != (found[1] in prints(writer.b.outs)):
+        return True
+    given = re.findall(r"[^,\[]+(?:\[[^\]]*\])?", event.shapes.rpartition("->")[0])
+    size = _bytes(given[int(label)]) if label.isdigit() and int(label) < len(given) else 0
+    return size > 0 and size == _bytes(writer.a.shapes.rpartition("->")[2])
+
+
+def _bytes(shape: str) -> int:
+    """Bytes of ``f32[8,4]``: 128; 0 for what is none."""
+    match = re.fullmatch(r"[a-z]+(\d+)\[([\d,]*)\]", shape.strip())
+    if match is None:
+        return 0
+    return math.prod(int(n) for n in match[2].split(",") if n) * max(1, int(match[1]) // 8)

@@ -192,6 +192,20 @@ def test_memory_that_another_process_writes_is_no_other_tensor(tmp_path: Path) -
     assert judge(facts)[0].name == "asynchronous-copy"
 
 
+def test_all_of_one_memory_is_no_other_part_of_it() -> None:
+    def origin(shape: str) -> Any:
+        made = (Stream(), Stream())
+        for stream, read in zip(made, ("p", "q"), strict=True):
+            shared = stream.op("set_", [], "bytes", shapes="u8[32]->u8[32]")
+            stream.op("relu", [("0", "p", -1)], "rp", shapes="f32[8]->f32[8]", where="a.py:7 <module>")
+            stream.op("relu", [("0", "q", -1)], "rq", shapes="f32[8]->f32[8]", where="a.py:7 <module>")
+            stream.op("sum", [("1", read, shared)], f"s{read}", shapes=f"f32[1],{shape}->f32[]")
+        return align(made[0].events, made[1].events).origin
+
+    assert origin("f32[4,2]").how == "changed behind"
+    assert origin("f32[2,2]").how == "reordered"
+
+
 def test_an_input_that_changes_between_the_call_and_the_read_has_its_reader_as_origin(tmp_path: Path) -> None:
     made = (Stream(), Stream())
     for stream in made:
