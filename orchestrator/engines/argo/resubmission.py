@@ -84,7 +84,9 @@ def from_template(api: Api, reference: str, parameters: Mapping[str, str], *, na
         ) from None
     is_cron = kind == "cronworkflow"
     spec = dict(template["spec"].get("workflowSpec") or {}) if is_cron else {}
-    known = [str(p["name"]) for p in ((spec or template["spec"]).get("arguments") or {}).get("parameters") or []]
+    known = _parameters(spec or template["spec"])
+    if set(parameters) - set(known) and (referred := spec.get("workflowTemplateRef")):
+        known = list(dict.fromkeys([*known, *_of_reference(api, referred)]))
     strange = sorted(set(parameters) - set(known))
     if strange and known:
         raise UsageError(
@@ -105,6 +107,19 @@ def from_template(api: Api, reference: str, parameters: Mapping[str, str], *, na
         "metadata": {**_named(template_name, name), "labels": labels},
         "spec": spec,
     }
+
+
+def _parameters(spec: Mapping[str, Any]) -> list[str]:
+    return [str(p["name"]) for p in (spec.get("arguments") or {}).get("parameters") or []]
+
+
+def _of_reference(api: Api, reference: Mapping[str, Any]) -> list[str]:
+    """Parameters of the template that a CronWorkflow refers to; it sets some of them, and all may be given."""
+    kind = "clusterworkflowtemplate" if reference.get("clusterScope") else "workflowtemplate"
+    try:
+        return _parameters(api.template(kind, str(reference.get("name") or ""))["spec"])
+    except NotFound:
+        return []
 
 
 def _named(template: str, name: str | None) -> dict[str, str]:
