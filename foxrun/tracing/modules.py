@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import weakref
@@ -30,6 +31,10 @@ class Names:
         """Name a model and all that is in it."""
         holds = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
         if prefix is None:
+            # One that a resume builds anew takes the name of the one that it replaces; cycles may keep that one.
+            if any(type(known) is type(module) for _, known in self.models()):
+                gc.collect()
+            self.roots = [(name, known) for name, known in self.roots if known() is not None]
             taken = {name for name, _ in self.roots}
             prefix = "" if holds and "" not in taken else hint or type(module).__name__.lower()
             again = 1

@@ -251,9 +251,16 @@ def led_by(
 @test(WEAK)
 def in_the_optimizer(facts: Facts) -> str | None:
     """is it in the optimizer?"""
-    if facts.origin is not None and facts.origin.a.phase == "optimizer" and facts.how in (REORDERED, CONTROL_FLOW):
-        return "it is the optimizer that walks through its parameters in another order"
-    return None
+    origin = facts.origin
+    if origin is None or origin.a.phase != "optimizer" or facts.how not in (REORDERED, CONTROL_FLOW):
+        return None
+    if facts.how == CONTROL_FLOW and origin.a.name == origin.b.name and _tensors(origin.a) == _tensors(origin.b):
+        return None  # the same on the same shapes, with another number: a learning rate, a step
+    return "it is the optimizer that walks through its parameters in another order"
+
+
+def _tensors(event: Event) -> list[str]:
+    return re.findall(r"[a-z]+\d*\[[^\]]*\]", event.shapes)
 
 
 @test(PLAIN)

@@ -171,7 +171,7 @@ def operation_of(item: Found) -> Operation | None:
 
 def component_of_row(operation: Operation | None, steps: StepsFound) -> str:
     """Where rows decide: what a resumed run lacks is the state that its first row shows, and not who reads it first."""
-    if steps.leaf.startswith("moment."):
+    if steps.leaf.startswith("moment.") or (operation is not None and operation.phase == "optimizer"):
         return "optimizer"
     if operation is not None and operation.kind in ("draw", "seed") and steps.kind == "outcome":
         return "generator"

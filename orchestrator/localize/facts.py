@@ -56,6 +56,7 @@ ADDRESS = ("data_ptr", "ctypes")
 MACHINE_FILES = re.compile(r"\b(meminfo|stat|loadavg|cpuinfo|status|vmstat|uptime|memory\.\w+)\b")
 HASH, IDENTITY = ("hash", "__hash__"), ("id",)
 NEAR_LINES = 4
+OF_TWINS = ("PYTHONHASHSEED", "MALLOC_PERTURB_", "FOXRUN_POISON")  # what hostile twins differ in by themselves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +166,8 @@ def goes_on(header: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     neither another machine nor other settings explain why they are two."""
     if machines_differ(header, other):
         return False
-    return header.get("argv") != other.get("argv") or header.get("variables") == other.get("variables")
+    one, two = ({k: v for k, v in (h.get("variables") or {}).items() if k not in OF_TWINS} for h in (header, other))
+    return header.get("argv") != other.get("argv") or one == two
 
 
 def host_kind(name: str) -> str:

@@ -112,6 +112,12 @@ def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -
     start = (seen.step or 0) if resumed else 0
     streams = bounded.read(pair.a.main, pair.b.main, start)
     aligned = align(streams.a, streams.b, process=main, resumed=resumed, cut=streams.cut)
+    if resumed and start > first and (aligned.origin is None or aligned.origin.outside):
+        # A state that the step reads parted was made at the end of the one before, if the resumed twin made that one.
+        earlier = bounded.read(pair.a.main, pair.b.main, start - 1)
+        before = align(earlier.a, earlier.b, process=main, resumed=True, cut=earlier.cut)
+        if before.origin is not None and before.origin.a.step == start - 1 and not before.origin.outside:
+            streams, aligned = earlier, before
     origin = aligned.origin if seen.leaf != beyond.CRASH else None  # a stream that ends there differs in its length
     origin = origin or beyond.alone(streams.a, streams.b, seen.step, main)
     children = [name for name in pair.a.processes if name != main]

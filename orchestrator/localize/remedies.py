@@ -10,7 +10,7 @@ from foxrun.tracing.switches import SWITCHES
 from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import bounded
 from orchestrator.localize.cause_table import BY_NAME
-from orchestrator.localize.causes import judge
+from orchestrator.localize.causes import CERTAIN, judge
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts, leads
 from orchestrator.localize.operations import of_process, window_of
@@ -66,6 +66,8 @@ def _first_that_changes(
     session: Session, kind: Kind, facts: Facts, causes: Sequence[Cause], on: tuple[str, ...], rate: float, tried: Tried
 ) -> tuple[str, Facts | None] | None:
     """Try switches in turn: the name of the first that matters, and the facts of the next origin, None when clean."""
+    if causes and causes[0].confidence == CERTAIN and not _switches(causes[0]):
+        return None  # no switch is its cure, and what others came to would be luck
     for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
         for name in BY_NAME[cause.name].remedies:
             if name == "synchronous-copies" and not facts.cuda:
@@ -108,6 +110,10 @@ def _first_that_changes(
             _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
             return name, next_facts
     return None
+
+
+def _switches(cause: Cause) -> tuple[str, ...]:
+    return BY_NAME[cause.name].remedies if cause.name in BY_NAME else ()
 
 
 def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Facts]:

@@ -201,12 +201,13 @@ def _parted(pair: tuple[Leaf, Leaf], origin: Leaf, step: int, row: int, read: se
 
 
 def _moved(before: tuple[Row, Row], now: tuple[Row, Row]) -> set[str]:
-    """Generators whose state changed from one row to the next, in either twin."""
-    moved: set[str] = set()
+    """Generators whose state changed from one row to the next in both twins: the step draws. One that is seeded anew,
+    or drawn from, in one twin alone matters to nobody until both draw."""
+    moved = []
     for old, new in zip(before, now, strict=True):
         was = {leaf.name: leaf.fingerprint for leaf in old.leaves if is_generator(leaf)}
-        moved |= {leaf.name for leaf in new.leaves if leaf.name in was and was[leaf.name] != leaf.fingerprint}
-    return moved
+        moved.append({leaf.name for leaf in new.leaves if leaf.name in was and was[leaf.name] != leaf.fingerprint})
+    return moved[0] & moved[1]
 
 
 def _pairs(ra: Row, rb: Row) -> tuple[list[tuple[Leaf, Leaf]], list[str]]:
