@@ -156,11 +156,11 @@ def raced(found: Found) -> Origin | None:
     if origin is None:
         return None
     ea, eb = origin.a, origin.b
-    if ea.brings_data and HANDED_AGAIN in (ea.value, eb.value):
-        detail = (
-            "what Python hands to torch here is memory that it handed over before, written again by others meanwhile"
-        )
-        return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea])
+    if ea.brings_data and (HANDED_AGAIN in (ea.value, eb.value) or origin.how == CHANGED_BEHIND):
+        again = "what Python hands to torch here it handed over before, and others write that memory"
+        detail = origin.detail if origin.how == CHANGED_BEHIND else again
+        late = _late(found, origin)
+        return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea], reader=late)
     if origin.how == OUTPUTS_DIFFER and origin.outside and origin.label:
         streams = bounded.read(found.pair.a.main, found.pair.b.main)
         if (inner := slices.made_otherwise(origin, streams.a, streams.b, align)) is not None:
