@@ -90,7 +90,7 @@ class Settings:
         why="of the hook's `foxrun check`, such as -p envs=16 --steps 20; empty: all as set",
     )
     hook_timeout: float = _setting(300.0, kind="duration", unit="s", why="a commit waits for it")
-    goldens: str = _setting("goldens", kind="folder", unit="path", why="from the repository's root on: reviewed with it")
+    goldens: str = _setting("goldens", kind="folder", unit="path", why="from the root on: reviewed with the code")
     alerts: tuple[str, ...] = _setting(
         (),
         kind="urls",

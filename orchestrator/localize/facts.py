@@ -56,7 +56,6 @@ ADDRESS = ("data_ptr", "ctypes")
 MACHINE_FILES = re.compile(r"\b(meminfo|stat|loadavg|cpuinfo|status|vmstat|uptime|memory\.\w+)\b")
 HASH, IDENTITY = ("hash", "__hash__"), ("id",)
 NEAR_LINES = 4
-OF_TWINS = ("PYTHONHASHSEED", "MALLOC_PERTURB_", "FOXRUN_POISON")  # what hostile twins differ in by themselves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,13 +160,22 @@ def _device(header: Mapping[str, Any]) -> Mapping[str, Any]:
     return device if isinstance(device, dict) else {}
 
 
-def goes_on(header: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the second of two runs that were started in different ways goes on from the first, by what they show:
-    neither another machine nor other settings explain why they are two."""
+GOES_ON = re.compile(r"resum|restor|restart|checkpoint|ckpt|preempt|continue|reload", re.IGNORECASE)
+
+
+def goes_on(
+    header: Mapping[str, Any], other: Mapping[str, Any], command: Sequence[str] = (), second: Sequence[str] = ()
+) -> bool:
+    """Whether the second of two runs that were started in different ways goes on from the first.
+
+    It is another command of the same program that does; where only its environment differs, what is said there decides:
+    a variable may as well stand for another machine.
+    """
     if machines_differ(header, other):
         return False
-    one, two = ({k: v for k, v in (h.get("variables") or {}).items() if k not in OF_TWINS} for h in (header, other))
-    return header.get("argv") != other.get("argv") or one == two
+    if header.get("argv") != other.get("argv"):
+        return True
+    return any(GOES_ON.search(word) for word in second if word not in command)
 
 
 def host_kind(name: str) -> str:

@@ -16,7 +16,7 @@ import torch
 torch.manual_seed(54)
 torch.set_num_threads(1)
 x = (torch.arange(2048.0) % 37 - 18).reshape(64, 32) / 7
-policy = torch.nn.Linear(32, 6)
+policy = torch.nn.Linear(32, 6)  # culprit
 optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
 for _ in range(5):
     share = policy(x).softmax(1)  # culprit

@@ -16,7 +16,7 @@ import torch
 torch.manual_seed(53)
 torch.set_num_threads(1)
 x = torch.arange(4000.0).reshape(100, 40).sin()
-model = torch.nn.Sequential(torch.nn.Linear(40, 8), torch.nn.Linear(8, 1))
+model = torch.nn.Sequential(torch.nn.Linear(40, 8), torch.nn.Linear(8, 1))  # culprit
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for _ in range(5):
     loss = (model(x).squeeze(1) - x.sum(1)).pow(2).mean()  # culprit
