@@ -169,9 +169,13 @@ def component_of(leaf: Leaf) -> str:
         return "data"
     if leaf.component:
         return leaf.component
-    return {"weight": "weights", "moment": "optimizer", "outcome": "loss", "gradient": "weights"}.get(
-        leaf.kind, "state"
-    )
+    return {
+        "weight": "weights",
+        "moment": "optimizer",
+        "outcome": "loss",
+        "activation": "loss",
+        "gradient": "weights",
+    }.get(leaf.kind, "state")
 
 
 def _parted(pair: tuple[Leaf, Leaf], origin: Leaf, step: int, row: int, read: set[str]) -> Parted:
