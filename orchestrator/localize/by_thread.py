@@ -48,7 +48,8 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
             deferred.append(origin)
             given_up.add(ea.thread)
             continue
-        if origin.outside and (inner := slices.made_otherwise(origin, left, right, align)) is not None:
+        elsewhere_made = origin.outside or (origin.how == REORDERED and len(origin.chain) == 2)
+        if elsewhere_made and (inner := slices.made_otherwise(origin, left, right, align)) is not None:
             return inner
         vague = origin.outside or origin.how == CHANGED_BEHIND
         return deferred[0] if deferred and vague and not origin.label.startswith("generator") else origin

@@ -182,7 +182,9 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
     """A module's path, else data, generator, weights, optimizer, loss, host or state."""
     if operation is None:
         return steps.component
-    if operation.how == CHANGED_BEHIND and steps.component == "generator" and operation.kind not in ("draw", "seed"):
+    if operation.how == CHANGED_BEHIND and operation.kind in ("draw", "seed"):
+        return "generator"
+    if operation.how == CHANGED_BEHIND and steps.component == "generator":
         return "data"  # a thread draws on beside it, and what is read meanwhile is no generator
     if operation.how == CHANGED_BEHIND and steps.component:
         return steps.component  # the memory that changed, and not the module that was the first to read it

@@ -219,6 +219,12 @@ class Walk:
             )
             chain = [e for e in self.left if e.i == sources[0]] + [e for e in self.right if e.i == sources[1]]
             return self._origin(ea, eb, REORDERED, detail, label=label, chain=chain)
+        makers_of = [e for e, f in zip(last, found, strict=True) if e is not None and f in prints(e.outs)]
+        if not one_version and len(makers_of) == 2 and any(e.thread != ea.thread for e in makers_of):
+            # Each twin was handed what one of its threads had made; the other's was not made yet.
+            one, other = (f"{e.name} at {e.where or '?'} in thread {e.thread}" for e in makers_of)
+            detail = f"input {label} is what {one} made in one twin, and what {other} made in the other"
+            return self._origin(ea, eb, REORDERED, detail, label=label, chain=makers_of)
         if writer is None:
             detail = f"input {label} differs already when the operation reads it"
             return self._origin(ea, eb, OUTPUTS_DIFFER, detail, outside=True, label=label)

@@ -161,7 +161,7 @@ def raced(found: Found) -> Origin | None:
         detail = origin.detail if origin.how == CHANGED_BEHIND else again
         late = _late(found, origin)
         return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea], reader=late)
-    if origin.how == OUTPUTS_DIFFER and origin.outside and origin.label:
+    if origin.label and (origin.how == REORDERED or (origin.how == OUTPUTS_DIFFER and origin.outside)):
         streams = bounded.read(found.pair.a.main, found.pair.b.main)
         if (inner := slices.made_otherwise(origin, streams.a, streams.b, align)) is not None:
             return inner
