@@ -60,8 +60,8 @@ def innermost(frame: FrameType | None) -> FrameType | None:
 
 # Standard modules that hand a host value on to their caller; others (multiprocessing, tempfile, threading) keep it.
 _HAND_ON = {
-    "_collections_abc.py", "_strptime.py", "calendar.py", "fnmatch.py", "glob.py", "os.py", "pathlib.py", "random.py",
-    "secrets.py", "shutil.py", "timeit.py", "uuid.py",
+    "<frozen _collections_abc>", "<frozen os>", "<timeit-src>", "_collections_abc.py", "_strptime.py", "calendar.py",
+    "fnmatch.py", "glob.py", "os.py", "pathlib.py", "random.py", "secrets.py", "shutil.py", "timeit.py", "uuid.py",
 }  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
             packaged = any(site in filename for site in SITES)
             if packaged and torch_too:
                 return innermost(frame)
-            if packaged or (os.path.basename(filename) not in _HAND_ON and filename != "<timeit-src>"):  # noqa: PTH119
+            if packaged or os.path.basename(filename) not in _HAND_ON:  # noqa: PTH119
                 return None
         frame = frame.f_back
     return None

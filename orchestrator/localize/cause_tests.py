@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts
@@ -132,7 +133,7 @@ def accumulates_by_index(facts: Facts) -> str | None:
     """is the origin index_put_ that accumulates?"""
     if (
         computed(facts)
-        and facts.op in ("index_put_", "index_put", "_index_put_impl_", "_unsafe_index_put", "put_")
+        and facts.op in ("index_put_", "index_put", "_index_put_impl_", "_unsafe_index_put", "put_", "put")
         and facts.origin
         and "True" in facts.origin.a.shapes
     ):
@@ -304,11 +305,18 @@ def low_precision(facts: Facts) -> str | None:
     """is it a product in reduced precision?"""
     if not computed(facts) or facts.op not in MATMULS or facts.origin is None:
         return None
-    if facts.knob("tf32") or facts.knob("allow_tf32") or facts.knob("float32_matmul_precision") in ("high", "medium"):
+    if any(
+        _knob(header, "float32_matmul_precision") in ("high", "medium") for header in (facts.header, facts.other_header)
+    ):
         return f"{facts.origin.a.name} may run in TF32"
     if re.search(r"\b(bf16|f16)\[", facts.origin.a.shapes):
         return f"{facts.origin.a.name} multiplies 16-bit floats"
     return None
+
+
+def _knob(header: Mapping[str, Any], name: str) -> Any:
+    knobs = header.get("knobs")
+    return knobs.get(name) if isinstance(knobs, dict) else None
 
 
 def knob_is(name: str, value: object, weight: int = PLAIN) -> Test:
@@ -369,7 +377,7 @@ def own_kernel_adds(facts: Facts) -> Evidence | None:
     return None
 
 
-@test(STRONG)
+@test(DECISIVE)
 def casts_in_one(facts: Facts) -> str | None:
     """does one twin compute in 16 bits where the other does not?"""
     if facts.origin is None or facts.how != CONTROL_FLOW:

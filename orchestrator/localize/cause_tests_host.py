@@ -195,17 +195,18 @@ def resumes_in_one(facts: Facts) -> str | None:
 def writer_copies_unblocked(facts: Facts) -> bool:
     """The last seen writer is a copy that does not wait."""
     chain = facts.origin.chain if facts.origin is not None else []
-    return any(_does_not_wait(e) for e in chain)
+    return any(does_not_wait(e) for e in chain)
 
 
-def _does_not_wait(e: Event) -> bool:
+def does_not_wait(e: Event) -> bool:
+    """Whether an event is a copy that does not wait."""
     return e.short in ("copy_", "_to_copy", "to") and ("True" in e.shapes or "non_blocking" in e.shapes)
 
 
 @test(STRONG)
 def copies_unblocked(facts: Facts) -> str | None:
     """is it a copy that does not wait?"""
-    if facts.origin is None or facts.how != OUTPUTS_DIFFER or not _does_not_wait(facts.origin.a):
+    if facts.origin is None or facts.how != OUTPUTS_DIFFER or not does_not_wait(facts.origin.a):
         return None
     return f"{facts.origin.a.name} does not wait (non_blocking), and gave other values though its source agreed"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from orchestrator.localize.cause_tests import remedied, test
+from orchestrator.localize.cause_tests_host import does_not_wait
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence, Test
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED
+from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
 from orchestrator.localize.trace import Event
 
 DELAYS = "delays"
@@ -98,6 +99,43 @@ def another_copies(facts: Facts) -> str | None:
     if writer is None or writer.short not in COPIES:
         return None
     return f"thread {writer.thread} copies into it ({writer.name} at {writer.where or '?'})"
+
+
+def _changes_under_it(facts: Facts) -> str:
+    """Equal inputs, other outputs, and yet alone, on its own inputs, always the same: they changed while it ran."""
+    r = facts.replay
+    if facts.origin is None or facts.how != OUTPUTS_DIFFER or facts.origin.outside or facts.origin.unset:
+        return ""
+    if r is None or r.runs < 10 or r.parted or any("parted" in text for text in r.varied.values()):
+        return ""
+    if facts.threads < 2 and not facts.children and not any(e.brings_data for e in facts.origin.chain):
+        return ""
+    return f"replayed alone {facts.origin.a.name} gives equal bits in {r.runs} runs: what it reads changed meanwhile"
+
+
+@test(STRONG)
+def changes_meanwhile(facts: Facts) -> str | None:
+    """does what an operation reads change while it runs?"""
+    return _changes_under_it(facts) or None
+
+
+@test(STRONG)
+def changes_meanwhile_and_is_shared(facts: Facts) -> str | None:
+    """does memory that Python shares change while an operation reads it?"""
+    text = _changes_under_it(facts)
+    chain = facts.origin.chain if facts.origin is not None else []
+    return f"{text}, and Python holds that memory too" if text and any(e.brings_data for e in chain) else None
+
+
+@test(STRONG)
+def reads_early(facts: Facts) -> str | None:
+    """was an input last written by a copy that does not wait?"""
+    if facts.origin is None or facts.how != OUTPUTS_DIFFER or facts.origin.outside:
+        return None
+    copy = next((e for e in facts.origin.chain if does_not_wait(e)), None)
+    if copy is None:
+        return None
+    return f"what it reads was written by {copy.name} at {copy.where or '?'}, which does not wait"
 
 
 _remedied = remedied("synchronous-copies", DECISIVE)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from orchestrator.localize import source
+from orchestrator.localize.beyond import PAST, PAST_VIEW
 from orchestrator.localize.causes import judge
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.operations import Found
@@ -182,6 +183,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
     """A module's path, else data, generator, weights, optimizer, loss, host or state."""
     if operation is None:
         return steps.component
+    if operation.detail.startswith((PAST, PAST_VIEW)) and steps.kind not in ("weight", "moment", "gradient"):
+        return "data"  # whose memory it hits is chance
     if operation.how == CHANGED_BEHIND and operation.kind in ("draw", "seed"):
         return "generator"
     if operation.how == CHANGED_BEHIND and steps.component == "generator":
@@ -196,10 +199,7 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "data" if operation.phase == "data" or steps.component == "data" else "host"
     if operation.phase in ("optimizer", "data"):
         return operation.phase
-    written = operation.name.split(".")[-2:-1]  # aten.mul_.Tensor
-    if operation.phase == "other" and operation.kind == "op" and written and written[0].endswith("_"):
-        return "weights" if steps.kind in ("gradient", "weight") else "state"  # in place, outside of every module
-    if operation.phase == "other" and steps.kind in ("gradient", "outcome"):
+    if operation.phase in ("other", "forward") and steps.kind in ("gradient", "outcome"):
         return "loss"  # outside of every module, and the modules' own activations agree
     if operation.phase == "backward":
         return "weights" if steps.kind in ("gradient", "weight") else steps.component

@@ -58,7 +58,8 @@ def align(
     walk = Walk(process, left, right, resumed=resumed, cut=cut)
     origin = walk.through()
     threads = len({e.thread for e in left} | {e.thread for e in right})
-    if origin is not None and origin.how in (CONTROL_FLOW, REORDERED) and threads > 1 and turns_differ(left, right):
+    mixed = origin is not None and (origin.how in (CONTROL_FLOW, REORDERED) or origin.a.thread != origin.b.thread)
+    if mixed and threads > 1 and turns_differ(left, right):
         walk = Walk(process, left, right)
         origin = by_thread.through(walk, align)
     origin = beyond.blamed(origin, left, right)
@@ -142,7 +143,8 @@ class Walk:
         """Equal inputs and other outputs."""
         ea, eb = record.a, record.b
         if not ea.brings_data:
-            return self._origin(ea, eb, OUTPUTS_DIFFER)
+            written = [self.records[source].a for _, _, source in ea.ins if source in self.records]
+            return self._origin(ea, eb, OUTPUTS_DIFFER, chain=written)
         reader = restless(ea, self.left) or restless(eb, self.right)
         if reader is not None:
             detail = f"what Python hands to torch here changes again before {reader.name} at {reader.where} reads it"
@@ -220,7 +222,8 @@ class Walk:
             chain = [e for e in self.left if e.i == sources[0]] + [e for e in self.right if e.i == sources[1]]
             return self._origin(ea, eb, REORDERED, detail, label=label, chain=chain)
         makers_of = [e for e, f in zip(last, found, strict=True) if e is not None and f in prints(e.outs)]
-        if not one_version and len(makers_of) == 2 and any(e.thread != ea.thread for e in makers_of):
+        threads = [e.thread for e in makers_of]
+        if not one_version and len(threads) == 2 and (threads[0] != threads[1] or not {0, ea.thread} & set(threads)):
             # Each twin was handed what one of its threads had made; the other's was not made yet.
             one, other = (f"{e.name} at {e.where or '?'} in thread {e.thread}" for e in makers_of)
             detail = f"input {label} is what {one} made in one twin, and what {other} made in the other"

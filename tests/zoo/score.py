@@ -67,7 +67,11 @@ def step_right(specimen: Specimen, result: Mapping[str, Any]) -> bool:
     if specimen.step != ANY:
         return bool(result["step"] == specimen.step)
     seen = [trial["step"] for trial in result["trials"] if trial["step"] is not None]
-    return result["step"] is not None and (not seen or result["step"] in seen)
+    if result["step"] is None:
+        return False
+    operation = result["operation"] or {}
+    before = operation.get("step") == result["step"] and bool(seen) and result["step"] < min(seen)
+    return not seen or result["step"] in seen or before  # the operation differs before a leaf shows it
 
 
 def operation_right(specimen: Specimen, result: Mapping[str, Any]) -> bool:
