@@ -12,8 +12,6 @@ from orchestrator.localize.trace import Event, Process
 
 # How foxrun.tracing.native says it. The second may be meant: the view's base goes on behind it.
 PAST, PAST_VIEW = "writes past its memory", "writes past its view"
-
-
 CRASH = "(crash)"
 
 
@@ -24,9 +22,7 @@ def is_past(event: Event) -> bool:
 
 def last(stream: Sequence[Event], before: int) -> Event | None:
     """The last such write of one twin up to an event."""
-    return next(
-        (e for e in reversed(stream) if e.i <= before and e.kind == "kernel" and e.value.startswith(PAST)), None
-    )
+    return next((e for e in reversed(stream) if e.i <= before and is_past(e)), None)
 
 
 def alone(left: Sequence[Event], right: Sequence[Event], step: int | None, process: str) -> Origin | None:

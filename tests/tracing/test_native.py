@@ -1,0 +1,105 @@
+"""Native code that Python calls leaves events, and what it writes past its memory is said; so do views of numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tracing.traced import script, traced
+
+PROGRAM = """
+import ctypes, os, timeit
+import numpy as np
+import torch
+from numpy.lib.stride_tricks import as_strided
+
+library = ctypes.CDLL(None)
+library.labs.restype, library.labs.argtypes = ctypes.c_long, [ctypes.c_void_p]
+source, target, other = torch.arange(8.0), torch.zeros(8), torch.zeros(8)
+library.memcpy(ctypes.c_void_p(target.data_ptr()), ctypes.c_void_p(source.data_ptr()), ctypes.c_size_t(32))
+hidden = ctypes.c_void_p(other.untyped_storage().data_ptr())
+library.memcpy(hidden, ctypes.c_void_p(source.data_ptr()), ctypes.c_size_t(32))
+library.labs(source.data_ptr())
+pool = np.zeros((4, 8), np.float32)
+first, third = pool[0], pool[2]
+ctypes.memmove(first.ctypes.data, third.ctypes.data, 64)
+ctypes.memset(target.data_ptr(), 0, 36)
+as_strided(pool[0], shape=(2, 8), strides=(128, 4))
+as_strided(pool[0], shape=(2, 8), strides=(4, 4))
+list(os.walk(os.environ["FOLDER"]))
+os.path.getmtime(os.environ["FOLDER"])
+os.path.exists(os.environ["FOLDER"])
+timeit.timeit("pass", number=1)
+print(target.tolist(), other.tolist())
+"""
+
+
+def test_calls_their_results_and_writes_past_memory(tmp_path: Path) -> None:
+    folder = tmp_path / "walked"
+    folder.mkdir()
+    (folder / "b").touch()
+    run = traced(tmp_path, script(tmp_path, PROGRAM), FOLDER=str(folder))
+    assert (run.code, run.stderr) == (0, "")
+    assert run.file("end.json")["troubles"] == {}
+    kernels = [(e["name"], e["value"].partition(":")[0]) for e in run.events() if e["kind"] == "kernel"]
+    assert kernels == [
+        ("ctypes.memcpy", ""),
+        ("ctypes.memcpy", "writes past its memory"),
+        ("ctypes.labs", ""),
+        ("ctypes.memmove", "writes past its view"),
+        ("ctypes.memset", "writes past its memory"),
+        ("numpy.as_strided", "writes past its memory"),
+    ]
+    copied = next(e for e in run.events() if e["name"] == "ctypes.memcpy")
+    labels = [label for label, *_ in copied["ins"]]
+    assert labels == ["0", "1"]
+    assert copied["outs"][0][1] == copied["ins"][1][1]  # the target holds what the source does
+    assert [label for label, _ in next(e for e in run.events() if e["name"] == "ctypes.labs")["outs"]] == [
+        "0",
+        "result",
+    ]
+    hosts = [e["name"] for e in run.events() if e["kind"] == "host" and not e["name"].startswith("aten.")]
+    for name in ("os.scandir", "os.path.getmtime", "time.perf_counter", "Tensor.data_ptr", "ndarray.ctypes"):
+        assert name in hosts, name
+    assert "os.stat" not in hosts  # exists() asks for no time
+
+
+def test_a_generator_gets_its_seed_by_its_line(tmp_path: Path) -> None:
+    text = """
+import random, sys
+if len(sys.argv) > 1:
+    random.Random()
+print([random.Random().random() for _ in range(2)], random.Random().random())
+"""
+    said = []
+    for name, words in (("one", ()), ("other", ("more",))):
+        run = traced(tmp_path / name, script(tmp_path / name, text), *words, plan={"remedies": ["seed-generators"]})
+        assert run.code == 0
+        said.append(run.stdout)
+    assert said[0] == said[1]
+    first, second = said[0].strip("[]\n").split("]")[0].split(", ")
+    assert first != second
+
+
+def test_a_model_that_a_resume_builds_anew_keeps_its_name(tmp_path: Path) -> None:
+    text = """
+import torch
+
+class Run:
+    def __init__(self):
+        self.model = torch.nn.Linear(2, 1)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1.0)
+
+    def step(self):
+        self.model(torch.ones(1, 2)).sum().backward()
+        self.optimizer.step()
+
+run = Run()
+run.step()
+run = Run()
+run.step()
+"""
+    run = traced(tmp_path, script(tmp_path, text), plan={"level": "steps"})
+    assert run.code == 0
+    names = [[leaf[0] for leaf in row["leaves"] if leaf[0].startswith("weight")] for row in run.rows()[:2]]
+    assert names[0] == names[1] == ["weight.weight", "weight.bias"]
