@@ -41,12 +41,12 @@ def metrics() -> dict[str, float]:
     return {name: float(value) for name, value in pairs}
 
 
-def grown(before: dict[str, float], after: dict[str, float], name: str) -> dict[str, float]:
-    """What counters of a name have grown by; labels are sorted by their exporter."""
+def grown(before: dict[str, float], after: dict[str, float], name: str, kind: str) -> dict[str, float]:
+    """What counters of a name have grown by for this kind alone: others end workflows at the same moment."""
     return {
         key.removeprefix("argo_workflows_"): after[key] - before.get(key, 0.0)
         for key in after
-        if key.startswith(f"argo_workflows_{name}{{") and after[key] != before.get(key, 0.0)
+        if key.startswith(f"argo_workflows_{name}{{") and f'kind="{kind}"' in key and after[key] != before.get(key, 0.0)
     }
 
 
@@ -77,10 +77,10 @@ def test_progress_while_it_runs_and_metrics_when_it_has_drifted(tmp_path: Path) 
         assert seen[leg] <= {"0/1", "0/3", "1/3", "2/3", "3/3"}
     assert {view.name: (view.done, view.of) for view in views(workflow)}["leg-a"] == (3, 3)
     after = metrics()
-    assert grown(before, after, "foxrun_verdicts_total") == {
+    assert grown(before, after, "foxrun_verdicts_total", kind) == {
         f'foxrun_verdicts_total{{kind="{kind}",verdict="drift"}}': 1.0
     }
-    assert grown(before, after, "foxrun_last_pair_drifted") == {f'foxrun_last_pair_drifted{{kind="{kind}"}}': 1.0}
+    assert grown(before, after, "foxrun_last_pair_drifted", kind) == {f'foxrun_last_pair_drifted{{kind="{kind}"}}': 1.0}
     ended = f'{{kind="{kind}",status="Failed"}}'
-    assert grown(before, after, "foxrun_duration_seconds_count") == {f"foxrun_duration_seconds_count{ended}": 1.0}
+    assert grown(before, after, "foxrun_duration_seconds_count", kind) == {f"foxrun_duration_seconds_count{ended}": 1.0}
     assert after[f"argo_workflows_foxrun_duration_seconds_sum{ended}"] > 12
