@@ -60,6 +60,7 @@ imports: install
 
 bench: install  ## speed, as ratios within one run; with a cluster (KUBECONFIG) also submit, list and watch
 	$(BIN)/python -m benchmarks.compare
+	$(BIN)/python -m benchmarks.tracing
 	@if [ -n "$$KUBECONFIG" ]; then $(BIN)/python -m benchmarks.watching; \
 	  else echo "submit, list and watch were not measured: KUBECONFIG names no cluster"; fi
 

@@ -1,0 +1,98 @@
+"""Rules that held-out programs taught: luck is no cure, a size is no order, native writes are blamed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from orchestrator.localize.beyond import blamed
+from orchestrator.localize.causes import judge
+from orchestrator.localize.events import align
+from orchestrator.localize.facts import Facts, goes_on, leads
+from orchestrator.localize.remedies import _same_origin
+from orchestrator.localize.result import CHANGED_BEHIND, REORDERED, Replay
+from orchestrator.localize.steps import StepsFound
+from tests.localize.traces import Stream
+
+
+def facts(write: Any, **more: Any) -> Facts:
+    a, b = Stream(), Stream()
+    write(a, 0)
+    write(b, 1)
+    found = align(a.events, b.events)
+    return Facts(steps=StepsFound(leaf="loss"), origin=found.origin, leads=leads(found.host, found.origin), **more)
+
+
+def tuned(s: Stream, twin: int) -> None:
+    """Measures, and then runs a product of one size or the other."""
+    s.add("host", "time.perf_counter", outs=[f"t{twin}"], value=f"{10 + twin}.5", where="train.py:4 choose")
+    s.op("mm", [("0", "x", -1)], f"y{twin}", where="train.py:5 choose", shapes=f"f32[8,{4 + twin}]->f32[8,8]")
+
+
+def test_a_size_that_is_chosen_by_the_clock_is_an_autotuner_s() -> None:
+    known = facts(tuned, remedied={"hash-seed": True, "no-autotune": True})
+    assert [cause.name for cause in judge(known)][:1] == ["autotune"]
+    assert "iteration-order" not in [cause.name for cause in judge(known)]
+    cured = dataclasses.replace(known, remedied={"fixed-clock": False})
+    assert (judge(cured)[0].name, judge(cured)[0].confidence) == ("autotune", "certain")
+
+
+def test_a_pair_that_parts_elsewhere_makes_no_switch_a_cure() -> None:
+    known = facts(tuned, moved=frozenset({"hash-seed"}))
+    hashes = next(cause for cause in judge(known) if cause.name == "hash-order")
+    assert hashes.confidence == "possible"
+    assert "with hash-seed a pair parted elsewhere" in hashes.evidence
+
+
+def test_the_other_line_of_a_branch_is_the_same_origin() -> None:
+    one, other = facts(tuned), facts(lambda s, twin: tuned(s, 1 - twin))
+    assert one.origin is not None and other.origin is not None
+    assert _same_origin(one, other)
+    unseen = Facts(steps=StepsFound(step=5, leaf="loss"))
+    assert _same_origin(Facts(steps=StepsFound(step=2, leaf="loss")), unseen)
+    assert not _same_origin(Facts(steps=StepsFound(step=2, leaf="input.0")), unseen)
+
+
+def test_what_the_operation_is_known_for_decides_what_its_replay_says() -> None:
+    def convolves(s: Stream, twin: int) -> None:
+        s.op("convolution", [("0", "x", -1)], f"y{twin}", shapes="f32[8]cuda->f32[8]cuda")
+
+    known = facts(convolves, replay=Replay(runs=20, processes=3, parted=20),
+                  remedied={"deterministic-algorithms-unfilled": False})  # fmt: skip
+    assert judge(known)[0].name == "cudnn"
+    assert "atomics" not in [cause.name for cause in judge(known)]
+
+
+def test_a_write_past_its_memory_is_blamed_for_what_is_read_wrong_later() -> None:
+    streams = Stream(), Stream()
+    for twin, s in enumerate(streams):
+        s.add("kernel", "ctypes.memmove", value="writes past its memory: 64 bytes where 32 are left", where="a.py:3 f")
+        s.add("host", "aten.lift_fresh.default", outs=[f"y{twin}"], where="a.py:4 f")
+    found = align(streams[0].events, streams[1].events).origin
+    assert found is not None
+    assert (found.a.name, found.how, found.reader and found.reader.name) == (
+        "ctypes.memmove", CHANGED_BEHIND, "aten.lift_fresh.default",
+    )  # fmt: skip
+    assert blamed(None, streams[0].events, streams[1].events) is None
+    judged = judge(Facts(steps=StepsFound(leaf="input.0"), origin=found))[0]
+    assert (judged.name, judged.confidence) == ("out-of-bounds-write", "certain")
+
+
+def test_each_twin_is_handed_what_another_thread_made() -> None:
+    streams = Stream(), Stream()
+    for twin, s in enumerate(streams):
+        made = s.op("tanh", [("0", f"p{twin}", -1)], f"t{twin}", thread=1 + twin)
+        s.op("sum", [("0", f"t{twin}", made)], f"s{twin}", where="a.py:9 <module>")
+    found = align(streams[0].events[1:], streams[1].events[1:]).origin
+    assert found is not None and found.how != REORDERED  # nothing is known of who made it
+    whole = align(streams[0].events, streams[1].events).origin
+    assert whole is not None and whole.a.where == "a.py:9 <module>"
+
+
+def test_a_second_run_goes_on_from_the_first_where_it_says_so() -> None:
+    header: dict[str, Any] = {"argv": ["python", "t.py"], "device": {"cpu_vectors": "AVX2"}}
+    plain = ("python", "t.py")
+    assert goes_on(header, header, plain, ("env", "RESUME_AT=6", "python", "t.py"))
+    assert not goes_on(header, header, plain, ("env", "SM_COUNT=108", "python", "t.py"))
+    assert goes_on(header, {**header, "argv": ["python", "t.py", "4"]}, plain, ("python", "t.py", "4"))
+    assert not goes_on(header, {**header, "device": {"cpu_vectors": "DEFAULT"}}, plain, ("env", "RESUME=1", *plain))
