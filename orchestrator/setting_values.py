@@ -208,6 +208,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "tolerations": _several(parse_toleration),
     "labels": _several(parse_label),
     "names": _several(_name),
+    "kinds": _several(_choice("kinds of workflow are", "train", "regression-pair", "ci-gate", "nightly", "seed-sweep")),
     "name": _name,
     "api": _api,
     "rules": _rules,

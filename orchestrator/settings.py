@@ -118,7 +118,7 @@ class Settings:
     )
     status_kinds: tuple[str, ...] = _setting(
         ("ci-gate", "nightly", "seed-sweep"),
-        kind="names",
+        kind="kinds",
         unit="workflows",
         why="whose commits get a status and a comment, where FOXRUN_HOST_TOKEN is set",
     )

@@ -109,6 +109,10 @@ def test_config_shows_which_source_won_and_no_secret(here: Place) -> None:
         ("hook_check: '-p \"a'", "hook_check cannot be '-p \"a': a shell could not part it into words"),
         ('trainer: "python \'x"', "trainer cannot be"),
         ("status_kinds: {ci-gate: true}", "status_kinds cannot be"),
+        (
+            "status_kinds: [nightley]",
+            "kinds of workflow are train, regression-pair, ci-gate, nightly and seed-sweep",
+        ),
         ("goldens: ../elsewhere", "goldens cannot be '../elsewhere': it is a folder of the repository"),
         ("goldens: ''", "goldens cannot be ''"),
     ],
