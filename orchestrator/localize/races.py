@@ -166,8 +166,8 @@ def raced(found: Found) -> Origin | None:
         if (inner := slices.made_otherwise(origin, streams.a, streams.b, align)) is not None:
             return inner
         sources = _source(origin.a, origin.label), _source(origin.b, origin.label)
-        if min(sources) >= 0 or (max(sources) < 0 and found.first_step == 0):
-            # Of all that was made here the maker is known, so what has none came whole from another process.
+        if min(sources) >= 0 or (max(sources) < 0 and found.first_step == 0 and found.children):
+            # Of what was made here the maker is known, but of buffers of Python's; with children, it came from one.
             made = "thread made, of another part of the work" if min(sources) >= 0 else "process made, in another order"
             detail = f"input {origin.label} is what another {made}"
             return dataclasses.replace(origin, how=REORDERED, detail=detail)
