@@ -74,7 +74,7 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
         filename = frame.f_code.co_filename
         kind = kind_of(filename)
         if kind is PROGRAM and (filename != "<string>" or frame.f_globals.get("__name__") == "__main__"):
-            return frame
+            return None if _imported(frame) else frame
         if kind is IMPORT:
             return None
         if filename.startswith(OURS) and not filename.startswith(TRACING):
@@ -87,6 +87,19 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
                 return None
         frame = frame.f_back
     return None
+
+
+def _imported(frame: FrameType | None) -> bool:
+    """Whether an installed package does this while it is imported: what it draws and reads then is its own affair."""
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        kind = kind_of(filename)
+        if kind is IMPORT:
+            return True
+        if kind is PROGRAM and not any(site in filename for site in SITES):
+            return False
+        frame = frame.f_back
+    return False
 
 
 def text(frame: FrameType | None) -> str:

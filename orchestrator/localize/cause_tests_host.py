@@ -163,13 +163,13 @@ def made_by_threads(facts: Facts) -> str | None:
     return f"what is handed over was made by thread {' and '.join(map(str, threads))}: which comes first is a race"
 
 
-@test(STRONG)
-def machine_read(facts: Facts) -> str | None:
+def machine_read(facts: Facts) -> Evidence | None:
     """does the program choose by what it read of the machine?"""
     lead = facts.lead("machine")
     if lead is None or facts.how not in (CONTROL_FLOW, REORDERED, HOST_VALUE):
         return None
-    return f"{lead.text}: what the machine has free decides which operations run"
+    text = f"{lead.text}: what the machine has free decides which operations run"
+    return Evidence(text=text, weight=STRONG if lead.near else WEAK)
 
 
 @test(WEAK)
@@ -246,6 +246,19 @@ def led_by(
         return Evidence(text=lead.text, weight=weight)
 
     look.__doc__ = f"did a host event of the kind {kind} differ before?"
+    return look
+
+
+def only_led_by(*kinds: str) -> Test:
+    """Where no step and no operation is seen, what the program took from outside is all that there is."""
+
+    def look(facts: Facts) -> Evidence | None:
+        lead = next((x for x in facts.leads if x.kind in kinds), None) if facts.origin is None else None
+        return (
+            None if lead is None else Evidence(text=f"{lead.text}; of what was seen, little else differs", weight=PLAIN)
+        )
+
+    look.__doc__ = f"is a host value of {' or '.join(kinds)} among the few that differ, and nothing else seen?"
     return look
 
 

@@ -147,7 +147,7 @@ def operation_of(item: Found) -> Operation | None:
     """The origin of a trial as the result shows it; a host event, where nothing but what it gave differs."""
     origin = item.origin
     if origin is None:
-        lead = next(iter(item.leads), None)
+        lead = next((x for x in item.leads if x.kind != "other"), next(iter(item.leads), None))
         if lead is None:
             return None
         origin = Origin(a=lead.a, b=lead.b, how=HOST_VALUE, detail=lead.text)

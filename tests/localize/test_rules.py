@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from orchestrator.localize.beyond import blamed
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts, goes_on, leads
+from orchestrator.localize.pair import _results
 from orchestrator.localize.remedies import _same_origin
 from orchestrator.localize.result import CHANGED_BEHIND, REORDERED, Replay
 from orchestrator.localize.steps import StepsFound
@@ -96,3 +98,22 @@ def test_a_second_run_goes_on_from_the_first_where_it_says_so() -> None:
     assert not goes_on(header, header, plain, ("env", "SM_COUNT=108", "python", "t.py"))
     assert goes_on(header, {**header, "argv": ["python", "t.py", "4"]}, plain, ("python", "t.py", "4"))
     assert not goes_on(header, {**header, "device": {"cpu_vectors": "DEFAULT"}}, plain, ("env", "RESUME=1", *plain))
+
+
+def test_where_only_a_file_differs_the_clock_that_was_read_is_named() -> None:
+    clock = [Stream(), Stream()]
+    for twin, s in enumerate(clock):
+        s.add("host", "time.time", outs=[f"t{twin}"], value=f"{1000 + twin}.5", where="fit.py:3 <module>")
+    found = align(clock[0].events, clock[1].events)
+    known = Facts(steps=StepsFound(leaf="{out}/result.json"), leads=leads(found.host, None))
+    assert judge(known)[0].name == "time-seed"
+    cured = dataclasses.replace(known, remedied={"fixed-clock": False})
+    assert "with fixed-clock the twins agree" in judge(cured)[0].evidence
+
+
+def test_files_for_results_count_where_no_run_contract_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "a.csv").write_text("1")
+    assert list(_results(tmp_path)) == ["{out}/plots/a.csv"]
+    (tmp_path / "steps.jsonl").write_text("")
+    assert _results(tmp_path) == {}

@@ -5,7 +5,7 @@
 # also = ["replay-sampling"]
 # report = []
 # step = 1
-# component = ["data", "host", "state"]
+# component = ["data", "host", "state", "replay"]
 # where = ["faults.py _listed_order", "replay.py sample"]
 # remedy = ["sorted-listings"]
 # command = [

@@ -5,9 +5,9 @@
 # also = ["replay-sampling"]
 # report = []
 # step = 1
-# component = ["generator", "data", "state", "host"]
+# component = ["generator", "data", "state", "host", "replay"]
 # where = ["faults.py sample_uniform"]
-# remedy = ["fixed-clock"]
+# remedy = ["fixed-clock", "seed-generators"]
 # command = [
 #   "python", "-P", "-m", "trainer",
 #   "--out", "{out}", "--seed", "42", "--steps", "4", "--eval-steps", "2",

@@ -5,7 +5,7 @@
 # also = ["unseeded-generator"]
 # report = []
 # step = 1
-# component = ["generator", "data", "state"]
+# component = ["generator", "data", "state", "replay"]
 # where = ["faults.py sample_uniform"]
 # remedy = ["seed-generators", "fixed-entropy"]
 # command = [
