@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.localize.beyond import is_past
 from orchestrator.localize.cause_tests import remedied, test
 from orchestrator.localize.cause_tests_host import does_not_wait
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence, Test
@@ -23,8 +24,8 @@ def raced(*ways: str, weight: int = DECISIVE) -> Test:
     def look(facts: Facts) -> Evidence | None:
         if not is_a_race(facts) or facts.origin is None or facts.how not in ways:
             return None
-        if facts.origin.label.startswith("generator"):
-            return None
+        if facts.origin.label.startswith("generator") or is_past(facts.origin.a):
+            return None  # a draw has evidence of its own, and so has a write past its memory
         return Evidence(text=f"twins that differ only in which threads wait part: {facts.origin.detail}", weight=weight)
 
     look.__doc__ = f"do twins part that differ in delays alone, and is the origin: {', '.join(ways)}?"

@@ -39,10 +39,17 @@ def command_of(specimen: Specimen, file: Path) -> list[str]:
     return [sys.executable if part == "python" else part for part in specimen.command] or [sys.executable, str(file)]
 
 
-def _digested(specimen: Specimen, file: Path) -> list[list[str]]:
+def without_fault(command: list[str]) -> list[str]:
+    """The command of our own trainer without the fault that it is given: what is cured of it."""
+    faults = [i for i, word in enumerate(command) if word.startswith("fault=")]
+    return [word for i, word in enumerate(command) if not any(i in (fault - 1, fault) for fault in faults)]
+
+
+def _digested(specimen: Specimen, file: Path, *, cured: bool) -> list[list[str]]:
     """Both twins' programs, each followed by a digest of its weights."""
     if not specimen.pair:
         command = command_of(specimen, file)
+        command = without_fault(command) if cured and specimen.command else command
         return [command if specimen.command else [command[0], str(WEIGHTS), *command[1:]]] * 2
     result = []
     for command in specimen.pair:
@@ -61,7 +68,9 @@ def prove(specimen: Specimen, pairs: int, *, cured: bool = False, plain: bool = 
             file = Path(name) / specimen.path.name
             file.write_text(specimen.cured(), encoding="utf-8")
         for number in range(pairs):
-            outputs = _twins(_digested(specimen, file), Path(name) / str(number), specimen.twins, plain=plain)
+            outputs = _twins(
+                _digested(specimen, file, cured=cured), Path(name) / str(number), specimen.twins, plain=plain
+            )
             bad = [error for code, _, error in outputs if code]
             failed += bool(bad)
             words = words or (bad[0].strip()[-300:] if bad else "")
@@ -98,8 +107,9 @@ def _twins(
             out, error = process.communicate()
             error += f"\nkilled after {LIMIT_S} s"
         written = scratch / f"twin{len(result) + 1}" / "out"
-        out += "".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(written.glob("*/*.u64")))
-        result.append((process.returncode, out, error))
+        # What our own trainer prints holds the run's id; its bits are in its rows.
+        rows = "".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(written.glob("*/*.u64")))
+        result.append((process.returncode, rows or out, error))
     return result
 
 

@@ -5,7 +5,7 @@
 # also = []
 # report = []
 # step = 1
-# component = ["data", "state", "host"]
+# component = ["data", "state", "host", "replay"]
 # where = ["faults.py unset_scale"]
 # remedy = "code"
 # command = [
