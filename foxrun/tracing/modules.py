@@ -21,6 +21,7 @@ class Names:
 
     def __init__(self) -> None:
         self.roots: list[tuple[str, weakref.ref[nn.Module]]] = []
+        self._collections = 16  # each takes a tenth of a second
         self._modules: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
 
     def of(self, module: nn.Module) -> str | None:
@@ -32,7 +33,8 @@ class Names:
         holds = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
         if prefix is None:
             # One that a resume builds anew takes the name of the one that it replaces; cycles may keep that one.
-            if any(type(known) is type(module) for _, known in self.models()):
+            if self._collections and any(type(known) is type(module) for _, known in self.models()):
+                self._collections -= 1
                 gc.collect()
             self.roots = [(name, known) for name, known in self.roots if known() is not None]
             taken = {name for name, _ in self.roots}
