@@ -1,5 +1,6 @@
 """Watching survives what clusters do, and ends when it makes no sense any more."""
 
+import itertools
 import os
 import threading
 import time
@@ -69,9 +70,11 @@ def test_a_cut_watch_goes_on_where_it_was(
     engine, between = through_proxy
     name = submit(kube, suspended(unique()))
     seen: list[str] = []
+    versions: list[str] = []
 
     def watch() -> None:
         for workflow in engine.watch(name, deadline_s=40):
+            versions.append(workflow["metadata"]["resourceVersion"])
             seen.append(of(workflow))
             if seen[-1] == "5":
                 return
@@ -83,7 +86,10 @@ def test_a_cut_watch_goes_on_where_it_was(
         wait_for(lambda number=number: str(number) in seen)  # type: ignore[misc]
         between.cut()
     watching.join(20)
-    assert [value for value in seen if value] == ["1", "2", "3", "4", "5"], "each change once, in its order"
+    assert len(set(versions)) == len(versions), "each change once"
+    # Argo's controller may write a status between two of the labels.
+    labels = [value for value, _ in itertools.groupby(seen) if value]
+    assert labels == ["1", "2", "3", "4", "5"], "in their order"
     assert between.accepted >= 5
 
 
