@@ -11,7 +11,7 @@ import functools
 import sys
 import threading
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -66,7 +66,8 @@ class _Caller:
         return result
 
     def _before(self, name: str, args: tuple[Any, ...]) -> _Before | None:
-        given, spans = [], []
+        given: list[tuple[str, Tensor]] = []
+        spans: list[tuple[int, int]] = []
         for number, address in enumerate(map(_address, args)):
             found = self._memory.at(address) if address else None
             if found is not None:
@@ -124,11 +125,12 @@ class _Caller:
             operations.recorder.flush()  # the process may not live long
 
 
-class _Before:
-    __slots__ = ("beyond", "given", "ins", "others", "place")
-
-    def __init__(self, given: Any, ins: Any, others: Any, beyond: str, place: tuple[str, str, str]) -> None:
-        self.given, self.ins, self.others, self.beyond, self.place = given, ins, others, beyond, place
+class _Before(NamedTuple):
+    given: list[tuple[str, Tensor]]
+    ins: list[tuple[str, Fingerprint, int]]
+    others: list[tuple[str, Tensor, Tensor]]
+    beyond: str
+    place: tuple[str, str, str]
 
 
 def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:

@@ -10,7 +10,7 @@ from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, OUTPUTS_DIF
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event, Process
 
-# How foxrun.tracing.native says it. The second may be meant: the view's base goes on behind it.
+# How foxrun.tracing.addresses says it, which needs torch. The second may be meant: the view's base goes on behind it.
 PAST, PAST_VIEW = "writes past its memory", "writes past its view"
 CRASH = "(crash)"
 

@@ -312,11 +312,7 @@ def timed_before(facts: Facts) -> Evidence | None:
 
 
 def _clock_before(facts: Facts) -> Lead | None:
-    return next((x for x in facts.leads if x.kind == "clock" and x.near >= 1), None) if _branches(facts) else None
-
-
-def _branches(facts: Facts) -> bool:
-    return facts.how == CONTROL_FLOW
+    return facts.lead("clock", near=1) if facts.how == CONTROL_FLOW else None
 
 
 @test(DECISIVE)

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from orchestrator.localize.causes import judge
-from orchestrator.localize.events import align
-from orchestrator.localize.facts import Facts, leads
+from orchestrator.localize.facts import Facts
 from orchestrator.localize.result import Replay, pairs_for, rules_out
 from orchestrator.localize.steps import StepsFound
-from tests.localize.traces import Stream
-
-
-def facts(write: Any, **more: Any) -> Facts:
-    a, b = Stream(), Stream()
-    write(a, 0)
-    write(b, 1)
-    found = align(a.events, b.events)
-    return Facts(steps=StepsFound(leaf="loss"), origin=found.origin, leads=leads(found.host, found.origin), **more)
+from tests.localize.traces import Stream, facts
 
 
 def first(known: Facts) -> tuple[str, str]:

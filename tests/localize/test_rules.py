@@ -14,15 +14,7 @@ from orchestrator.localize.pair import _results
 from orchestrator.localize.remedies import _same_origin
 from orchestrator.localize.result import CHANGED_BEHIND, REORDERED, Replay
 from orchestrator.localize.steps import StepsFound
-from tests.localize.traces import Stream
-
-
-def facts(write: Any, **more: Any) -> Facts:
-    a, b = Stream(), Stream()
-    write(a, 0)
-    write(b, 1)
-    found = align(a.events, b.events)
-    return Facts(steps=StepsFound(leaf="loss"), origin=found.origin, leads=leads(found.host, found.origin), **more)
+from tests.localize.traces import Stream, facts
 
 
 def tuned(s: Stream, twin: int) -> None:

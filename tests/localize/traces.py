@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.localize.events import align
+from orchestrator.localize.facts import Facts, leads
+from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event, Process, event_of
 
 
@@ -55,3 +58,12 @@ def process(folder: Path, rows: Sequence[Any] = (), stream: Stream | None = None
     if stream is not None:
         (folder / "events.jsonl").write_bytes(b"".join(stream.lines))
     return Process(folder)
+
+
+def facts(write: Any, **more: Any) -> Facts:
+    """What is known of two twins whose streams ``write(stream, twin)`` makes."""
+    a, b = Stream(), Stream()
+    write(a, 0)
+    write(b, 1)
+    found = align(a.events, b.events)
+    return Facts(steps=StepsFound(leaf="loss"), origin=found.origin, leads=leads(found.host, found.origin), **more)
