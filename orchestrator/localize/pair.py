@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import foxrun
+from foxrun.files import sha256_file
 from orchestrator.errors import UsageError
 from orchestrator.hostile import HOSTILITIES, START_DELAY_S, twin_environment
 from orchestrator.localize import workcopy
@@ -145,7 +145,7 @@ def _results(out: Path) -> dict[str, str]:
     if any(out.glob("**/steps.jsonl")) or any(out.glob("**/run_manifest.json")):
         return {}
     files = sorted(path for path in out.rglob("*") if path.is_file() and not path.is_symlink())
-    return {f"{OUT}/{path.relative_to(out)}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {f"{OUT}/{path.relative_to(out)}": sha256_file(path) for path in files}
 
 
 def _start_both(

@@ -5,11 +5,12 @@ Paths that lead out of it (../data) still lead there: the copy stands in a copy 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+
+from foxrun.files import sha256_file
 
 # Linked, not copied: read as they are, or large, or both.
 LINKED = (".git", ".hg", ".svn", "node_modules", ".tox", ".nox", ".mypy_cache", ".ruff_cache")
@@ -110,12 +111,7 @@ def written(copied: Path, original: Path) -> dict[str, str]:
             if file.is_symlink() or not file.is_file():
                 continue
             before = original / relative
-            mine = _sha256(file)
-            if not before.is_file() or before.stat().st_size != file.stat().st_size or _sha256(before) != mine:
+            mine = sha256_file(file)
+            if not before.is_file() or before.stat().st_size != file.stat().st_size or sha256_file(before) != mine:
                 found[str(relative)] = mine
     return found
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -80,7 +80,7 @@ def test_each_twin_is_handed_what_another_thread_made() -> None:
     found = align(streams[0].events[1:], streams[1].events[1:]).origin
     assert found is not None and found.how != REORDERED  # nothing is known of who made it
     whole = align(streams[0].events, streams[1].events).origin
-    assert whole is not None and whole.a.where == "a.py:9 <module>"
+    assert whole is not None and (whole.a.where, whole.how) == ("a.py:9 <module>", REORDERED)
 
 
 def test_a_second_run_goes_on_from_the_first_where_it_says_so() -> None:
