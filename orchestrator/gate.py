@@ -24,6 +24,7 @@ from orchestrator.hostile import HOSTILITIES
 from orchestrator.narrowing import Narrowed, narrow, steps_to
 from orchestrator.outcome import describe_part
 from orchestrator.printable import printable
+from orchestrator.runnable import outside, workflow_of_pod
 from orchestrator.settings import did_you_mean
 from orchestrator.twin_run import TWINS, GateRequest, Listener, TwinRun, run_twins, trainer_arguments
 from orchestrator.twins import Twin
@@ -193,7 +194,8 @@ def write_termination_log(verdict: Verdict, environ: Mapping[str, str]) -> None:
     file = Path(environ.get("FOXRUN_TERMINATION_LOG") or "/dev/termination-log")
     if "FOXRUN_TERMINATION_LOG" not in environ and not file.exists():
         return
-    text = verdict.message + (f". Next: {verdict.next}" if verdict.next else "")
+    then = outside(verdict.next, workflow_of_pod(environ))
+    text = verdict.message + (f". Next: {then}" if then else "")
     try:
         with file.open("w", encoding="utf-8") as stream:
             stream.write(text.encode(errors="backslashreplace")[:4096].decode(errors="ignore"))

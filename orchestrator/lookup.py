@@ -38,7 +38,10 @@ def full_name(engine: Engine, text: str) -> str:
         return starting[0]
     if starting:
         raise UsageError(f"{text!r} begins {len(starting)} names: {', '.join(starting[:5])}", remedy="give more of it")
-    raise WorkflowNotFound(f"there is no workflow {text!r}{did_you_mean(text, names)}", remedy="foxrun list shows all")
+    there = "; one of a cluster: the same with --engine argo" if engine.name == "local" else ""
+    raise WorkflowNotFound(
+        f"there is no workflow {text!r}{did_you_mean(text, names)}", remedy=f"foxrun list shows all{there}"
+    )
 
 
 def node_of(engine: Engine, name: str, text: str) -> str:

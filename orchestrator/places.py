@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SCHEME = "s3://"
 DIRECTORY, FILE, NOTHING = "directory", "file", "nothing"
+# Two runs below one place: of a pair's workflow, of a gate, as people name them, and of a workflow whose gate failed.
+_PAIRS = (("leg-a", "leg-b"), ("twin1", "twin2"), ("a", "b"), ("gate/twin1", "gate/twin2"))
 _PACKED = (".tgz", ".tar.gz", ".tar", ".zip")
 
 
@@ -100,6 +102,20 @@ class Places:
             run=cast(Source, source),
             open=lambda: unpacked(source.open_key(key), name=store.url(key)),
         )
+
+    def pair_below(self, where: Path | str) -> tuple[str, str] | None:
+        """The two runs that lie below a place, as places themselves; None where there are no two. Raises as `find`."""
+        if not is_remote(where):
+            path = Path(where)
+            sides = next(((path / a, path / b) for a, b in _PAIRS if (path / a).is_dir() and (path / b).is_dir()), None)
+            return None if sides is None else (str(sides[0]), str(sides[1]))
+        address = str(where).rstrip("/")
+        found = self.find(address if is_remote(address) else where)  # of s3:// itself nothing is stripped
+        names = found.run.list() if found.kind == DIRECTORY and not isinstance(found.run, Path) else {}
+        for a, b in _PAIRS:
+            if all(any(name.startswith(f"{side}/") for name in names) for side in (a, b)):
+                return f"{address}/{a}", f"{address}/{b}"
+        return None
 
 
 def _open(path: Path) -> BinaryIO:

@@ -19,7 +19,7 @@ from orchestrator.alerting import Policy
 from orchestrator.compare import verdict as v
 from orchestrator.compare.text import count
 from orchestrator.errors import FoxrunError
-from orchestrator.runnable import by_name
+from orchestrator.runnable import outside
 from orchestrator.settings import Settings, home_directory
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def at_exit(
         verdict = alerting.verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
         context = AlertContext()
     # What is told leaves the pod: the workflow is known by its name there, and its runs are not where they were.
-    verdict = dataclasses.replace(verdict, next=by_name(verdict.next, workflow))
+    verdict = dataclasses.replace(verdict, next=outside(verdict.next, workflow))
     facts = {"name": workflow, "namespace": settings.namespace, "uid": uid}
     if known is None and (node := _node_of(verdict_file)) is not None:
         link = link or run_context.workflow_link(settings.report_url, facts, node=node)

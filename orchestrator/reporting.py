@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
 
 VERDICT = "verdict.json"
-_PAIRS = (("twin1", "twin2"), ("a", "b"), ("leg-a", "leg-b"))
 
 
 def report(
@@ -71,9 +70,8 @@ def _of_path(path: Path) -> Verdict:
     file = path / VERDICT if path.is_dir() else path
     if file.is_file():
         return comparison.read_verdict(file)
-    for a, b in _PAIRS:
-        if (path / a).is_dir() and (path / b).is_dir():
-            return comparison.compare(path / a, path / b)
+    if (sides := Places().pair_below(path)) is not None:
+        return comparison.compare(*sides)
     raise UsageError(
         f"{path} holds neither a verdict.json nor two runs", remedy="give two runs to compare: foxrun report A B"
     )
@@ -88,9 +86,8 @@ def _of_address(address: str, places: Places) -> Verdict:
     names = found.run.list() if not isinstance(found.run, Path) else {}
     if VERDICT in names:
         return _read(places.find(f"{address}/{VERDICT}").open, f"{address}/{VERDICT}")
-    for a, b in _PAIRS:
-        if all(any(name.startswith(f"{side}/") for name in names) for side in (a, b)):
-            return comparison.compare(f"{address}/{a}", f"{address}/{b}", places=places)
+    if (sides := places.pair_below(address)) is not None:
+        return comparison.compare(*sides, places=places)
     what = "holds neither a verdict.json nor two runs" if names else "nothing is stored there"
     raise UsageError(f"{address}: {what}", remedy="give two runs to compare: foxrun report A B")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.compare.verdict import SAME_PARAMETERS, command
+from orchestrator.compare.verdict import SAME_PARAMETERS, WORKFLOW, command
 
 if TYPE_CHECKING:
     from orchestrator.engines.base import Engine
@@ -40,7 +40,8 @@ def runnable(text: str, engine: Engine, workflow: Mapping[str, Any]) -> str:
             ours += [*asked, *(["-p", f"data={data}"] if data else [])]
         return command(*ours, *(words[end:] or _trainer(workflow)))
 
-    text = by_name(_COMMAND.sub(made, text), str(workflow["metadata"]["name"]))
+    name = str(workflow["metadata"]["name"])
+    text = _reaching(by_name(_COMMAND.sub(made, text), name), name, getattr(engine, "options", ()))
     return text if asked is None else text.replace(f" {SAME_PARAMETERS}", "")
 
 
@@ -51,6 +52,36 @@ def by_name(text: str, name: str) -> str:
         return command("foxrun", "localize", name) if shlex.split(found[1])[:2] == ["foxrun", "localize"] else found[0]
 
     return _COMMAND.sub(made, text) if name else text
+
+
+def outside(text: str, name: str) -> str:
+    """The sentence as it leaves a pod, where nobody has its paths: a workflow's runs and parts by the workflow's name.
+
+    The name is empty outside of a workflow; then nothing changes.
+    """
+
+    def made(found: re.Match[str]) -> str:
+        words = shlex.split(found[1])
+        if words[:2] == ["foxrun", "compare"]:
+            return command("foxrun", "report", name)
+        return command(*(name if word == WORKFLOW else word for word in words)) if WORKFLOW in words else found[0]
+
+    return _COMMAND.sub(made, by_name(text, name)) if name else text
+
+
+def workflow_of_pod(environ: Mapping[str, str]) -> str:
+    """The workflow whose pod this process is in; empty elsewhere. Argo names a node WORKFLOW-HASH."""
+    return environ.get("ARGO_NODE_ID", "").rpartition("-")[0]
+
+
+def _reaching(text: str, name: str, options: Sequence[str]) -> str:
+    """The sentence with the options that led to the cluster in each command that names the workflow."""
+
+    def made(found: re.Match[str]) -> str:
+        words = shlex.split(found[1])
+        return command(*words, *options) if words[0] == "foxrun" and name in words and "--" not in words else found[0]
+
+    return _COMMAND.sub(made, text) if options else text
 
 
 def input_of(engine: Engine, workflow: Mapping[str, Any]) -> Path | None:

@@ -230,6 +230,12 @@ class Settings:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
+    def given(self, *names: str) -> tuple[str, ...]:
+        """Those of these settings that the command line gave, as it gave them."""
+        options = {name: "--" + name.replace("_", "-") for name in names}
+        chosen = [name for name in names if self.sources.get(name) == options[name]]
+        return tuple(word for name in chosen for word in (options[name], str(getattr(self, name))))
+
 
 FIELDS = tuple(f for f in dataclasses.fields(Settings) if f.metadata)
 NAMES = tuple(f.name for f in FIELDS)

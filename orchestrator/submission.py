@@ -73,7 +73,9 @@ def open_cluster(settings: Settings, *, say: Callable[[str], None] = lambda _: N
     from orchestrator.places import Places
 
     store = Places(settings, say=say).store() if settings.s3_bucket else None
-    return open_argo(settings, home_directory(settings), os.environ, store=store)
+    engine = open_argo(settings, home_directory(settings), os.environ, store=store)
+    engine.options = settings.given("engine", "argo_server", "context", "kubeconfig", "namespace")
+    return engine
 
 
 def parameters_of(

@@ -18,6 +18,7 @@ from foxrun.tracing import patching, recorder, watching, where
 
 PAST = "writes past its memory"
 PAST_VIEW = "writes past its view"
+SURELY = f"{PAST}, surely"  # whatever the twins came to
 KNOWN = 1024  # pieces of memory whose addresses are kept
 PAGE = 4096
 

@@ -18,18 +18,26 @@ MAIN, ODD, EVEN = "main", "odd", "even"
 SIDES = (MAIN, ODD, EVEN)
 HITS = 2  # of one line in one step
 LONGEST_S = 8.0  # of one thread, all delays together
+LONGEST_FOR_STEPS_S = 30.0  # the training goes on meanwhile, so that nobody waits for it
+POLL_S, STILL_S = 0.02, 0.5  # a main thread that stands at one instruction for so long waits for somebody
 
-_sleep = time.sleep
+_sleep, _now = time.sleep, time.monotonic
 _started = 0
 
 
 class Delays:
-    """``sides``: whose lines wait, from ``first_step`` on; ``lines``: those alone (``train.py:31``), or all."""
+    """``sides``: whose lines wait, from ``first_step`` on; ``lines``: those alone (``train.py:31``), or all; ``steps``:
+    so many steps a thread of the main process waits for, instead of seconds, while the main thread makes any."""
 
     def __init__(
-        self, sides: tuple[str, ...], seconds: float, lines: frozenset[str] | None = None, first_step: int = 0
+        self,
+        sides: tuple[str, ...],
+        seconds: float,
+        lines: frozenset[str] | None = None,
+        first_step: int = 0,
+        steps: int = 0,
     ) -> None:
-        self.sides, self.seconds, self.lines, self.first_step = sides, seconds, lines, first_step
+        self.sides, self.seconds, self.lines, self.first_step, self.steps = sides, seconds, lines, first_step, steps
         self._own = _Own()
         self._texts: dict[tuple[str, int], str] = {}
 
@@ -65,11 +73,29 @@ class Delays:
             own.step, own.hits = step, {}
         key = (frame.f_code.co_filename, frame.f_lineno)
         hits = own.hits.get(key, 0)
-        if hits >= HITS or own.waited >= LONGEST_S:
+        if hits >= HITS or own.waited >= (LONGEST_FOR_STEPS_S if self.steps else LONGEST_S):
             return
         own.hits[key] = hits + 1
-        own.waited += self.seconds
-        _sleep(self.seconds)
+        began = _now()
+        if self.steps and side() != MAIN and not processes.is_child():
+            _wait_for(step + self.steps, LONGEST_FOR_STEPS_S - own.waited)
+        else:
+            _sleep(self.seconds)
+        own.waited += _now() - began
+
+
+def _wait_for(step: int, longest: float) -> None:
+    """Until the main thread has made that step, waits itself, or the time is over."""
+    main = threading.main_thread().ident
+    until, still, stood = _now() + longest, 0.0, None
+    while _now() < until and still < STILL_S:
+        active = recorder.active
+        if active is None or active.ended or active.step >= step:
+            return
+        _sleep(POLL_S)
+        frame = sys._current_frames().get(main or 0)
+        here = None if frame is None else (id(frame), frame.f_lasti, active.step)
+        still, stood = (still + POLL_S, stood) if here == stood else (0.0, here)
 
 
 class _Own(threading.local):

@@ -15,6 +15,8 @@ AGAIN = "memory handed over before"
 SHARES = ("from_numpy", "as_tensor", "frombuffer", "asarray", "from_dlpack")
 
 _owners: dict[int, weakref.ref[Any]] = {}
+_at: dict[int, weakref.ref[Any]] = {}  # arrays by the address of their memory
+KEPT = 1024
 
 
 def watch(torch: ModuleType) -> None:
@@ -47,6 +49,7 @@ def _again(value: Any) -> bool:
         owner = owner.base
     if isinstance(owner, memoryview):
         owner = owner.obj
+    _remember(owner)
     known = _owners.get(id(owner))
     if known is not None and known() is owner:
         return True
@@ -55,6 +58,23 @@ def _again(value: Any) -> bool:
     except TypeError:
         return False  # bytes and the like take no weak reference, and cannot be written either
     return False
+
+
+def _remember(owner: Any) -> None:
+    interface = getattr(owner, "__array_interface__", None)
+    if interface is None:
+        return
+    if len(_at) >= KEPT:
+        for address in [address for address, reference in _at.items() if reference() is None]:
+            del _at[address]
+    if len(_at) < KEPT:
+        _at[int(interface["data"][0])] = weakref.ref(owner)
+
+
+def owner_at(address: int) -> Any:
+    """The array handed over whose memory begins at an address, where it is still alive; else None."""
+    reference = _at.get(address)
+    return reference() if reference is not None else None
 
 
 def _forget(key: int) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from foxrun.tracing import imports, native, where
+from foxrun.tracing import fences, imports, native, where
 from foxrun.tracing.modules import tensors
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.shapes import describe, shape_of
@@ -143,6 +143,7 @@ def _launches(operations: Operations, cls: Any) -> None:
         if kwargs.get("warmup") or not _recording(operations) or getattr(operations.recorder.local, "trying", 0):
             return run(self, *args, **kwargs)
         call = None
+        behind: list[fences.Fence] = []
         try:
             names = list(getattr(self, "arg_names", ()))
             labelled = [
@@ -154,6 +155,8 @@ def _launches(operations: Operations, cls: Any) -> None:
             name = getattr(self, "__name__", None) or getattr(getattr(self, "fn", None), "__name__", "kernel")
             call = _Call(operations, f"triton.{name}", given, rest)
             place = operations.place()
+            with operations.recorder.quiet():
+                behind = fences.put(given)
         except Exception as error:
             operations.recorder.trouble(error)
         # An interpreted kernel works on copies: its own torch operations are no part of the program.
@@ -164,7 +167,9 @@ def _launches(operations: Operations, cls: Any) -> None:
             operations.recorder.local.depth -= 1
         if call is not None:
             try:
-                call.end([], written=True, place=place)
+                with operations.recorder.quiet():
+                    value = fences.look(behind)
+                call.end([], written=True, place=place, value=value)
             except Exception as error:
                 operations.recorder.trouble(error)
         return result

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from foxrun.tracing import host_values, imports, patching
-from foxrun.tracing.addresses import PAST, PAST_VIEW, Memory, end_of, tensors, watch_views
+from foxrun.tracing.addresses import PAST, PAST_VIEW, SURELY, Memory, end_of, tensors, watch_views
+from foxrun.tracing.guards import Guard, Guards
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.recorder import Fingerprint
 from foxrun.tracing.shapes import shape_of
@@ -35,14 +36,14 @@ def watch(operations: Operations) -> None:
     imports.when_imported("numpy.core._internal", memory.watch_numpy)
     imports.when_imported("numpy.lib._stride_tricks_impl", watch_views)
     imports.when_imported("numpy.lib.stride_tricks", watch_views)
-    imports.when_imported("ctypes", lambda module: _libraries(module, _Caller(operations, memory)))
+    imports.when_imported("ctypes", lambda module: _libraries(module, _Caller(operations, memory, Guards(module))))
 
 
 class _Caller:
     """Makes an event of each call."""
 
-    def __init__(self, operations: Operations, memory: Memory) -> None:
-        self._operations, self._memory = operations, memory
+    def __init__(self, operations: Operations, memory: Memory, guards: Guards) -> None:
+        self._operations, self._memory, self._guards = operations, memory, guards
         self._looks = LOOKS
 
     def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False) -> Any:
@@ -56,11 +57,16 @@ class _Caller:
                 before = self._before(name, args)
         except Exception as error:
             recorder.trouble(error)
-        result = call(*args, **kwargs)
+        past = 0
+        try:
+            result = call(*args, **kwargs)
+        finally:
+            if before is not None:
+                past = sum(self._guards.look(guard) for guard in reversed(before.guards))
         if before is not None:
             try:
                 with recorder.quiet():
-                    self._after(name, before, result if told else None)
+                    self._after(name, before, result if told else None, past)
             except Exception as error:
                 recorder.trouble(error)
         return result
@@ -68,12 +74,15 @@ class _Caller:
     def _before(self, name: str, args: tuple[Any, ...]) -> _Before | None:
         given: list[tuple[str, Tensor]] = []
         spans: list[tuple[int, int]] = []
+        owners: list[Any] = []
         for number, address in enumerate(map(_address, args)):
             found = self._memory.at(address) if address else None
+            spans.append((address, 1))  # of a buffer that was not asked for its address
             if found is not None:
                 start, size, owner = found
                 given.append((str(number), _tensor(owner)))
                 spans.append((start, size))
+                owners.append(owner)
         if not given and name not in FILLS:
             return None  # a call that touches no memory of the program's: a clock, a lock
         operations = self._operations
@@ -81,7 +90,9 @@ class _Caller:
         looks = self._looks and threading.active_count() == 1  # another thread may write what is its own
         others = [(shape, flat, flat.clone()) for shape, flat in _bystanders(spans)] if looks else []
         self._looks = max(0, self._looks - 1)
-        return _Before(given, ins, others, self._beyond(name, args), operations.place())
+        beyond, place = self._beyond(name, args), operations.place()
+        planted = {id(owner): self._guards.plant(owner) for owner in owners} if not beyond else {}
+        return _Before(given, ins, others, beyond, place, [guard for guard in planted.values() if guard is not None])
 
     def _beyond(self, name: str, args: tuple[Any, ...]) -> str:
         """Of functions of which it is known how much they write."""
@@ -97,16 +108,16 @@ class _Caller:
         if count <= left:
             return ""
         return (
-            f"{PAST}: {count} bytes where {whole} are left"
+            f"{SURELY}: {count} bytes where {whole} are left"
             if count > whole
             else (f"{PAST_VIEW}: {count} bytes where {left} are left of it")
         )
 
-    def _after(self, name: str, before: _Before, result: Any) -> None:
+    def _after(self, name: str, before: _Before, result: Any, past: int) -> None:
         operations = self._operations
-        value = before.beyond
         # First of all, since hashing writes as well.
         changed = [shape for shape, flat, old in before.others if not torch.equal(flat, old)]
+        value = before.beyond or (f"{SURELY}: {past} bytes behind its end, which are nobody's" if past else "")
         if changed and not value:
             value = f"{PAST}: {', '.join(changed[:3])} changed, and no pointer into it was handed over"
         index = operations.recorder.reserve()
@@ -131,6 +142,7 @@ class _Before(NamedTuple):
     others: list[tuple[str, Tensor, Tensor]]
     beyond: str
     place: tuple[str, str, str]
+    guards: list[Guard]
 
 
 def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:

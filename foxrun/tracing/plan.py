@@ -47,8 +47,8 @@ class Plan:
         """Whether all leaves of this step are kept as tensors."""
         return self.dump_steps is not None and self.dump_steps[0] <= step <= self.dump_steps[1]
 
-    def _delays(self, value: Any) -> tuple[tuple[str, ...], float, frozenset[str] | None, int] | None:
-        """(sides, seconds, lines or None for all, first step) of ``{"sides": ["main"], "ms": 40}``."""
+    def _delays(self, value: Any) -> tuple[tuple[str, ...], float, frozenset[str] | None, int, int] | None:
+        """(sides, seconds, lines or None for all, first step, steps) of ``{"sides": ["main"], "ms": 40}``."""
         if value is None:
             return None
         try:
@@ -58,6 +58,7 @@ class Plan:
                 float(value["ms"]) / 1e3,
                 None if lines is None else frozenset(str(line) for line in lines),
                 int(value.get("first_step", 0)),
+                int(value.get("steps", 0)),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise self._wrong(f"delays {value!r}", 'write {"sides": ["main"], "ms": 40}') from None

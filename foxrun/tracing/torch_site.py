@@ -76,7 +76,9 @@ class TorchSite:
                 try:
                     return __original(*args, **kwargs)
                 finally:
-                    self.recorder.phase = phase
+                    # Until the optimizer steps, what runs works on gradients: it clips, scales, reduces them.
+                    done = phase == "other" and __name == "autograd.backward"
+                    self.recorder.phase = "gradients" if done else phase
                     self._bracket("backward", __name, "exit")
 
             setattr(module, name, call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -95,9 +96,11 @@ def write_results(
         write_atomic(verdict_file, pretty({**v.as_dict(verdict), **({v.NODE: node} if node else {})}))
     if report_file is not None:
         from orchestrator.report import render
+        from orchestrator.runnable import outside, workflow_of_pod
 
         parent(report_file)
-        write_atomic(report_file, render(verdict))
+        then = outside(verdict.next, workflow_of_pod(os.environ))
+        write_atomic(report_file, render(dataclasses.replace(verdict, next=then)))
 
 
 def parent(file: Path) -> None:

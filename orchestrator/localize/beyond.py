@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, OUTPUTS_DIFFER
 from orchestrator.localize.steps import StepsFound
-from orchestrator.localize.trace import Event, Process
+from orchestrator.localize.trace import Event, Process, event_of
 
 # How foxrun.tracing.addresses says it, which needs torch. The second may be meant: the view's base goes on behind it.
 PAST, PAST_VIEW = "writes past its memory", "writes past its view"
-CRASH = "(crash)"
+SURELY = f"{PAST}, surely"
+CRASH, MEMORY = "(crash)", "(memory)"
 
 
 def is_past(event: Event) -> bool:
@@ -49,6 +50,16 @@ def blamed(origin: Origin | None, left: Sequence[Event], right: Sequence[Event])
     return dataclasses.replace(
         origin, a=write, b=writes[-1], how=CHANGED_BEHIND, detail=detail, reader=origin.a, outside=False, label=""
     )
+
+
+def surely(process: Process) -> StepsFound | None:
+    """A write that leaves its memory in a twin that agrees all the same: what lies there today harms nobody."""
+    lines = (line for line in process.event_lines() if SURELY.encode() in line)
+    event = next((e for e in map(event_of, lines) if is_past(e) and e.value.startswith(SURELY)), None)
+    if event is None:
+        return None
+    note = "the twins agree, and yet one of them writes past its memory"
+    return StepsFound(step=event.step, leaf=MEMORY, component="data", kind="state", note=note)
 
 
 def before_the_crash(process: Process) -> StepsFound | None:

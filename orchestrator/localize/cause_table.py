@@ -42,7 +42,7 @@ KINDS: tuple[Kind, ...] = (
         title="Workers that are not seeded by the run's seed",
         what="A data loader's or pool's worker draws from a generator that it inherited, that nobody seeded, or that "
         "was seeded by time or process number.",
-        tests=(r.timing_decides, h.in_a_worker, h.from_a_worker),
+        tests=(h.in_a_worker, h.from_a_worker),
         remedies=("workers-seeded", "seed-generators", "fixed-entropy", "fixed-clock"),
         change="seed in the worker from the run's seed and the worker's or the item's number (worker_init_fn, "
         "numpy.random.default_rng([seed, item])): {where}",
@@ -271,9 +271,10 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         name="hardware",
-        title="Other hardware or versions",
-        what="The two runs were made by another GPU or CPU, driver or library, whose sums are split in another way.",
-        tests=(h.other_machine,),
+        title="Other hardware, versions or environment",
+        what="The two runs were made by another GPU or CPU, driver or library, whose sums are split in another way, or "
+        "were given another environment.",
+        tests=(h.other_machine, h.other_environment),
         change="compare runs of the same hardware and versions, or use operations whose order does not depend on them",
         reports=("https://docs.pytorch.org/docs/stable/notes/randomness.html",),
     ),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from orchestrator.localize.beyond import is_past
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.result import CONTROL_FLOW, OUTPUTS_DIFFER
@@ -336,6 +337,8 @@ def config_differs(facts: Facts) -> str | None:
     """did a kernel run with another configuration?"""
     origin = facts.origin
     if origin is None or origin.a.kind != "kernel" or origin.a.value == origin.b.value:
+        return None
+    if is_past(origin.a) or is_past(origin.b):
         return None
     return f"the kernel ran as {origin.a.value} and as {origin.b.value}"
 

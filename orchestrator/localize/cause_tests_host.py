@@ -112,6 +112,8 @@ def extra_draws(facts: Facts) -> str | None:
     origin = facts.origin
     if origin is None or origin.how != CONTROL_FLOW or not {origin.a.kind, origin.b.kind} & {"draw"}:
         return None
+    if (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where):
+        return None  # both draw here, of another size
     return f"one twin draws from a shared generator where the other does not: {origin.detail}"
 
 
@@ -147,6 +149,8 @@ def changed(weight: int, when: Callable[[Facts], bool], what: str) -> Test:
         origin = facts.origin
         if origin is None or origin.how != CHANGED_BEHIND or origin.label.startswith("generator") or not when(facts):
             return None
+        if is_past(origin.a):
+            return None  # it is known who wrote it
         return Evidence(text=f"{origin.detail}; {what}", weight=weight)
 
     look.__doc__ = f"did memory change behind the operations that were seen; {what}?"
@@ -348,6 +352,15 @@ def crashes(facts: Facts) -> str | None:
 def other_machine(facts: Facts) -> str | None:
     """did the twins run on different hardware or versions?"""
     return machines_differ(facts.header, facts.other_header) or None
+
+
+@test(STRONG)
+def other_environment(facts: Facts) -> str | None:
+    """do two commands of one program differ by what it reads of its environment?"""
+    if not facts.two_commands or facts.resumed or facts.how not in (CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER):
+        return None
+    lead = next((x for x in facts.leads if x.a.name.startswith("os.environ") and x.near), None)
+    return f"{lead.text}: the two runs were given other environments" if lead is not None else None
 
 
 @test(STRONG)

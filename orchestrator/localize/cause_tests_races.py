@@ -43,7 +43,9 @@ def raced_draws(facts: Facts) -> str | None:
 @test(-STRONG)
 def timing_decides(facts: Facts) -> str | None:
     """do twins part that differ in delays alone?"""
-    return "twins with one hash seed that differ only in which threads wait part" if is_a_race(facts) else None
+    if not is_a_race(facts) or (facts.origin is not None and is_past(facts.origin.a)):
+        return None  # what lies behind the memory that a write leaves may be a race's doing
+    return "twins with one hash seed that differ only in which threads wait part"
 
 
 @test(-STRONG)
@@ -69,6 +71,8 @@ def narrows_in_one_thread(facts: Facts) -> str | None:
 def changes_while_held(facts: Facts) -> str | None:
     """does memory that was handed over whole change while a late reader holds it?"""
     if not is_a_race(facts) or facts.how != CHANGED_BEHIND or facts.origin is None or facts.origin.reader is None:
+        return None
+    if is_past(facts.origin.a):
         return None
     where = facts.origin.reader.where or "an unknown line"
     return f"its owner writes it again before {facts.origin.reader.name} at {where} reads it, if that is late"

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from orchestrator.localize import source
-from orchestrator.localize.beyond import PAST, PAST_VIEW
+from orchestrator.localize.beyond import MEMORY, PAST, PAST_VIEW
 from orchestrator.localize.causes import judge
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.operations import Found
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Pair
+from orchestrator.localize.races import DELAYS, OTHERS_WRITE
 from orchestrator.localize.remedies import Tried
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
@@ -75,7 +76,23 @@ def chosen(found: Sequence[Found]) -> Found | None:
     if not with_origin:
         return found[0] if found else None
     votes = Counter(origin_name(item) for item in with_origin)
-    return min(with_origin, key=lambda item: (-votes[origin_name(item)], item.pair.kind.name != "delays", _place(item)))
+    if worker := next((item for item in with_origin if _worker_behind(item, with_origin)), None):
+        return worker
+    return min(with_origin, key=lambda item: (-votes[origin_name(item)], not _provoked(item), _place(item)))
+
+
+def _provoked(item: Found) -> bool:
+    """Whether it is of twins that differ in delays alone, and shows what a race does."""
+    return item.pair.kind.name == DELAYS and item.origin is not None and item.origin.how != OUTPUTS_DIFFER
+
+
+def _worker_behind(item: Found, found: Sequence[Found]) -> bool:
+    """Whether a trial found a draw in a worker of what the others merely see arriving in the main process."""
+    origin = item.origin
+    if origin is None or origin.process == item.pair.a.main.name or origin.a.kind not in ("draw", "seed"):
+        return False
+    others = [other.origin for other in found if other is not item and other.origin is not None]
+    return bool(others) and all(o.process == origin.process or (o.outside and o.a.brings_data) for o in others)
 
 
 def origin_name(item: Found) -> tuple[str, str, str]:
@@ -189,6 +206,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "generator"
     if operation.how == CHANGED_BEHIND and steps.component == "generator":
         return "data"  # a thread draws on beside it, and what is read meanwhile is no generator
+    if operation.how == CHANGED_BEHIND and steps.kind == "gradient" and OTHERS_WRITE in operation.detail:
+        return "data"  # it agreed in the forward pass, and no operation made it
     if operation.how == CHANGED_BEHIND and steps.component:
         return steps.component  # the memory that changed, and not the module that was the first to read it
     if operation.module:
@@ -199,6 +218,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "data" if operation.phase == "data" or steps.component == "data" else "host"
     if operation.phase in ("optimizer", "data"):
         return operation.phase
+    if operation.phase == "gradients":
+        return "weights"  # what is done with gradients before the optimizer reads them
     if operation.phase in ("other", "forward") and steps.kind in ("gradient", "outcome"):
         return "loss"  # outside of every module, and the modules' own activations agree
     if operation.phase == "backward":
@@ -210,6 +231,8 @@ def message(result: Localization) -> str:
     """One sentence: what and where, and why."""
     where = f"at step {result.step} in {result.leaf}" if result.step is not None else f"in {result.leaf}"
     text = f"the twins part {where}"
+    if result.leaf == MEMORY:
+        text = f"no leaf differs in {result.runs} pairs of twins, and yet the program writes past its memory"
     operation = result.operation
     if operation is not None:
         text += f"; origin: {operation.name}" + (f" at {operation.where}" if operation.where else "")

@@ -90,6 +90,7 @@ class Facts:
     other_header: Mapping[str, Any] = field(default_factory=dict)
     replay: Replay | None = None
     resumed: bool = False
+    two_commands: bool = False  # the second twin was started by a command of its own
     parted_kind: str = "hostile"
     hostile_agreed: int = 0
     narrowed: Mapping[str, bool] = field(default_factory=dict)
@@ -107,6 +108,11 @@ class Facts:
     def op(self) -> str:
         """The origin's short name: index_add_."""
         return self.origin.a.short if self.origin is not None else ""
+
+    @property
+    def op_is_native(self) -> bool:
+        """Whether the origin is a function of a library that the program loads by itself."""
+        return self.origin is not None and self.origin.a.name.startswith("ctypes.")
 
     @property
     def how(self) -> str:

@@ -60,8 +60,9 @@ def of_workflow(
             args = [str(word).replace("$$", "$") for word in container["args"]]
             trainer = (*[str(word) for word in container.get("command") or []], *args[: args.index("--out")])
     gate = verdict.verdict == GATE_FAILED
+    ran = next((str(run.seed) for run in verdict.runs if run.seed is not None), "42")  # of a sweep, the one that parted
     words = trainer_command(
-        trainer, seed=values.get("seed", "42"), mode=values.get("mode", "1"),
+        trainer, seed=values.get("seed", ran), mode=values.get("mode", "1"),
         steps=values.get("gate-steps" if gate else "steps", "100"),
         eval_steps="0" if gate else values.get("eval-steps", "0"),
         parameters=values.get("parameters", "{}"), data=_input(engine, workflow, fetch),
@@ -115,7 +116,11 @@ def of_manifest(verdict: Verdict, fetch: Callable[[str], Path | None]) -> Known:
         at = words.index("--data") + 1
         words[at] = str(_input_of_manifest(Path(words[at]), manifest, names, fetch))
     commit = str((manifest.get("code") or {}).get("commit_asked") or "")
-    return Known(words=tuple(words), commit=commit if len(commit) == 40 else "")
+    first, second = (str(run.manifest.get("leg") or "") for run in verdict.runs[:2])
+    return Known(
+        words=tuple(words), commit=commit if len(commit) == 40 else "",
+        legs=(first, second) if first and second else None,
+    )  # fmt: skip
 
 
 def _input_of_manifest(

@@ -84,11 +84,12 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         FIRST_LOOK, stop_after=session.options.stop_after, dump_steps=session.options.dump_steps
     )
     gentle: Kind | None = None
+    delayed: list[Kind] = []
     for number, name in enumerate(order, start=1):
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
-        kind = races.kind_of(races.SIDES[order[: number - 1].count(name)]) if name == races.DELAYS else kind_named(name)
+        kind = delayed.pop(0) if name == races.DELAYS else kind_named(name)
         kind = gentle if gentle is not None and name != races.DELAYS else kind
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
@@ -110,10 +111,15 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         if steps.leaf:
             session.listener.stage(f"parted at {_at(steps)} in {steps.leaf}")
             return kind, steps, pair
+        if (written := beyond.surely(pair.a.main) or beyond.surely(pair.b.main)) is not None:
+            session.listener.stage(f"{written.note}, at {_at(written)}")
+            return kind, written, pair
         session.trials.append(Trial(number=number, pair=name, note=_short(steps)))
         _see(session, pair, steps)
         if number == 1 and races.possible(pair) and session.request.other is None:
-            order[1:1], order[3:3] = [races.DELAYS], [races.DELAYS]  # no luck is needed for a race that is provoked
+            delayed = list(races.kinds(pair))  # no luck is needed for a race that is provoked
+            for place in range(len(delayed)):
+                order.insert(1 + 2 * place, races.DELAYS)
         session.drop(pair)
     return None
 
@@ -167,7 +173,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     attempts = 0
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
         if race is None and _may_race(pair, found) and not resumed:
-            race = races.provoke(session, steps)
+            race = races.provoke(session, steps, pair)
             if race is not None and race.found is not None:
                 found.append(race.found)
                 _tell(session, race.kind, race.found.steps, race.found)
@@ -239,6 +245,7 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         other_header=shown.b.main.header,
         resumed=session.request.other is not None
         and goes_on(shown.a.main.header, shown.b.main.header, session.request.command, session.request.other),
+        two_commands=session.request.other is not None,
         parted_kind=kind.name,
         hostile_agreed=agreed,
         threads=max(main.aligned.threads if main is not None else 1, races.threads_of(shown)),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.compare.verdict import DRIFT, GATE_FAILED, IDENTICAL, INCOMPARABLE, INCOMPLETE, Verdict
-from orchestrator.errors import FoxrunError, IncompleteRun, UsageError
-from orchestrator.localize import known_command
+from orchestrator.errors import FoxrunError, IncompleteRun, UsageError, WorkflowNotFound
+from orchestrator.localize import known_command, pair_place
 from orchestrator.localize.known_command import LATE_STEP, Known
 from orchestrator.localize.pair import Request
 from orchestrator.localize.result import INHERITED, ORIGIN, Localization, Parted
@@ -42,24 +41,43 @@ def localize_pair(
     Raises UsageError for what is no pair, IncompleteRun when what it was run with cannot be found out.
     """
     fetch = _Inputs(settings, places)
-    if len(subject) == 2:
-        from orchestrator import comparison
-
-        verdict = comparison.compare(subject[0], subject[1], places=places)
-        if verdict.verdict in (INCOMPARABLE, INCOMPLETE):
-            raise IncompleteRun(
-                f"{subject[0]} and {subject[1]} cannot be compared: {verdict.message}", remedy=verdict.next
-            )
-        known, title = known_command.of_manifest(verdict, fetch), " ".join(subject)
-    elif len(subject) == 1:
-        title, workflow, verdict = _workflow(engine(), subject[0])
-        known = known_command.of_workflow(engine(), workflow, verdict, fetch)
-    else:
+    if not 1 <= len(subject) <= 2:
         raise UsageError(
             f"{shlex.join(subject)}: one pair's name, or two runs, or -- and a command",
             remedy=f"foxrun localize -- {shlex.join(subject)}",
         )
+    sides = (subject[0], subject[1]) if len(subject) == 2 else pair_place.two_runs(subject[0], places)
+    title = " ".join(subject)
+    if sides is None:
+        there = engine()
+        try:
+            title, workflow, verdict = _workflow(there, subject[0])
+        except WorkflowNotFound as error:
+            listener.stage(f"{error}; looking for it in the history")
+            sides, places = pair_place.of_history(there, subject[0], settings, error)
+            fetch = _Inputs(settings, places)
+            listener.stage(f"workflow {title} is gone; its runs are {sides[0]} and {sides[1]}")
+        else:
+            known = known_command.of_workflow(there, workflow, verdict, fetch)
+    if sides is not None:
+        known, verdict = _of_runs(*sides, places, fetch)
+    if verdict.verdict == IDENTICAL:
+        raise UsageError(
+            f"{title} is identical: {verdict.message}; there is nothing to locate",
+            remedy=f"to look for rarer faults all the same: {pair_place.by_hand(known)}",
+        )
     return _run(known, verdict, options, environ, settings, out, listener, title)
+
+
+def _of_runs(
+    a: str, b: str, places: Places | None, fetch: Callable[[str], Path | None]
+) -> tuple[Known, Verdict]:  # fmt: skip
+    from orchestrator import comparison
+
+    verdict = comparison.compare(a, b, places=places)
+    if verdict.verdict in (INCOMPARABLE, INCOMPLETE):
+        raise IncompleteRun(f"{a} and {b} cannot be compared: {verdict.message}", remedy=verdict.next)
+    return known_command.of_manifest(verdict, fetch), verdict
 
 
 def _run(
@@ -68,9 +86,7 @@ def _run(
 ) -> Localization:  # fmt: skip
     from orchestrator.localize.request import run
 
-    directory, code = _code(known.commit, settings)
-    if verdict.verdict == IDENTICAL:
-        listener.stage(f"{title} is identical; its trainer is run again all the same")
+    directory, code = pair_place.code_of(known, title, settings)
     first = verdict.first_divergence
     step = first.step if first is not None and isinstance(first.step, int) else None
     if options.stop_after is None and step is not None:
@@ -149,7 +165,9 @@ def _workflow(engine: Engine, text: str) -> tuple[str, Mapping[str, Any], Verdic
     verdict = judge(engine, workflow)
     if verdict.verdict not in (DRIFT, GATE_FAILED, IDENTICAL) and verdict.exit_code:
         kind = IncompleteRun if verdict.verdict in (INCOMPARABLE, INCOMPLETE) else UsageError
-        raise kind(f"workflow {name} is {verdict.verdict}, not parted: {verdict.message}", remedy=f"foxrun logs {name}")
+        raise kind(
+            f"workflow {name} is {verdict.verdict}, not parted: {verdict.message.strip()}", remedy=f"foxrun logs {name}"
+        )
     return name, workflow, verdict
 
 
@@ -177,18 +195,3 @@ class _Inputs:
         except FoxrunError as error:
             raise IncompleteRun(f"the input {key} cannot be fetched: {error}", remedy=error.remedy) from None
         return target
-
-
-def _code(sha: str, settings: Settings) -> tuple[Path, str]:
-    """A clean worktree of the commit that ran, where this repository has it; else the files here, and a note."""
-    from foxrun import git
-    from orchestrator.settings import home_directory
-
-    here = Path(os.getcwd())  # noqa: PTH109
-    if len(sha) != 40:
-        return here, "" if not sha else f"{sha} is no commit; the files here were run"
-    try:
-        top = git.top_level(here)
-        return git.add_worktree(top, git.resolve(top, sha), home_directory(settings) / "worktrees" / sha), ""
-    except git.GitError:
-        return here, f"commit {sha[:12]} is not in the repository here: the files here were run, which may be others"

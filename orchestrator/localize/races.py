@@ -14,6 +14,7 @@ from typing import Any
 from orchestrator.errors import JobFailed
 from orchestrator.hostile import HOSTILITIES
 from orchestrator.localize import bounded, slices
+from orchestrator.localize.cause_tests import ADDS_ATOMICALLY, WRITES_BY_INDEX
 from orchestrator.localize.events import align
 from orchestrator.localize.operations import FIRST_LOOK, Found, concluded, window_of
 from orchestrator.localize.origins import Origin, restless
@@ -28,6 +29,7 @@ DELAYS = "delays"
 SHORT_MS, LONG_MS = 50, 300
 RATE = 0.8  # how often a pair parts whose delays end the race in both ways, cautiously
 HANDED_AGAIN = "memory handed over before"
+OTHERS_WRITE = "is memory that others write"
 # Who waits in the first twin and who in the second: the first worker against all others, then the second.
 SIDES = ((("odd",), ("main", "even")), (("even",), ("main", "odd")))
 
@@ -62,10 +64,22 @@ def could_be(origin: Origin | None) -> bool:
     return origin.how != SEED
 
 
-def kind_of(sides: tuple[tuple[str, ...], tuple[str, ...]] = SIDES[0], ms: int = SHORT_MS, first_step: int = 0) -> Kind:
-    """Twins that differ in delays alone."""
-    delays: list[Mapping[str, Any]] = [{"sides": list(side), "ms": ms, "first_step": first_step} for side in sides]
+def kind_of(
+    sides: tuple[tuple[str, ...], tuple[str, ...]] = SIDES[0], ms: int = SHORT_MS, first_step: int = 0, steps: int = 0
+) -> Kind:
+    """Twins that differ in delays alone; ``steps``: threads wait for so many of the main one's, and not for ``ms``."""
+    delays: list[Mapping[str, Any]] = [
+        {"sides": list(side), "ms": ms, "first_step": first_step, "steps": steps} for side in sides
+    ]
     return Kind(name=DELAYS, hostilities=(), delays=(delays[0], delays[1]))
+
+
+def kinds(pair: Pair) -> tuple[Kind, ...]:
+    """Delays in the order in which they are tried: short ones of each side; then, since on a busy machine or beside
+    large tensors a short one is none, longer ones, and threads that wait while the training makes steps."""
+    workers = max(threads_of(pair), *(len(trace.processes) for trace in (pair.a, pair.b))) - 1
+    sides = SIDES if workers > 1 else SIDES[:1]
+    return (*(kind_of(one) for one in sides), kind_of(SIDES[0], LONG_MS, steps=2))
 
 
 def hostile(kind: Kind) -> Kind:
@@ -79,11 +93,10 @@ def slower(kind: Kind, first_step: int) -> Kind:
     return dataclasses.replace(kind, delays=(delays[0], delays[1]))
 
 
-def provoke(session: Session, steps: StepsFound) -> Raced | None:
+def provoke(session: Session, steps: StepsFound, pair: Pair) -> Raced | None:
     """Twins that differ in delays alone, until such a pair parts; None where the time does not allow for one."""
     agreed = None
-    # On a busy machine, or beside large tensors that are hashed, a short delay is no delay.
-    for kind in (*(kind_of(sides) for sides in SIDES), kind_of(SIDES[0], LONG_MS)):
+    for kind in kinds(pair):
         if not session.affords(1.5):
             break
         found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=_beyond(steps.step)))
@@ -171,9 +184,39 @@ def raced(found: Found) -> Origin | None:
             made = "thread made, of another part of the work" if min(sources) >= 0 else "process made, in another order"
             detail = f"input {origin.label} is what another {made}"
             return dataclasses.replace(origin, how=REORDERED, detail=detail)
-        detail = f"input {origin.label} is memory that others write: it differs as they are waited for or not"
-        return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea])
+        detail = f"input {origin.label} {OTHERS_WRITE}: it differs as they are waited for or not"
+        return _others_write(found, origin, detail) if max(sources) < 0 else _changed(origin, detail)
+    if (label := _changed_under(found, origin)) is not None:
+        detail = f"input {label} {OTHERS_WRITE}: it changed while {ea.name} ran, which reads equal bytes in both twins"
+        return _others_write(found, dataclasses.replace(origin, label=label), detail)
     return origin
+
+
+def _changed(origin: Origin, detail: str) -> Origin:
+    return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[origin.a])
+
+
+def _others_write(found: Found, origin: Origin, detail: str) -> Origin:
+    """Memory that no operation made, from the line on that was handed it."""
+    streams = bounded.read(found.pair.a.main, found.pair.b.main)
+    first = _first_read(origin, streams.a, streams.b)
+    if first is None:
+        return _changed(origin, detail)
+    detail += f"; read here first, and other bytes by {origin.a.name} at {origin.a.where or '?'}"
+    return dataclasses.replace(_changed(origin, detail), a=first, b=first, chain=[first], reader=origin.a, label="")
+
+
+def _changed_under(found: Found, origin: Origin) -> str | None:
+    """The input of a plain operation that gives other outputs of equal inputs, though nothing but delays differs: one
+    that Python or another thread hands over."""
+    ea = origin.a
+    if origin.how != OUTPUTS_DIFFER or origin.outside or origin.unset or ea.kind != "op" or "cuda" in ea.shapes:
+        return None
+    if ea.short in ADDS_ATOMICALLY | WRITES_BY_INDEX:
+        return None
+    theirs = {e.i for e in origin.chain if e.brings_data or e.thread != ea.thread}
+    whole = found.first_step == 0  # so that what has no maker came from outside of torch
+    return next((x for x, _, source in ea.ins if source in theirs or (whole and source < 0 and x[:1].isdigit())), None)
 
 
 def _late(found: Found, origin: Origin) -> Event | None:
@@ -184,6 +227,21 @@ def _late(found: Found, origin: Origin) -> Event | None:
     if first is not None and side in first["sides"]:
         return restless(origin.a, streams.a)
     return restless(origin.b, streams.b)
+
+
+def _first_read(origin: Origin, left: Sequence[Event], right: Sequence[Event]) -> Event | None:
+    """Who reads the same memory first in the step, outside of every module: the program's own line that was handed it,
+    where the origin is a module's, which reads what it is given."""
+    if not origin.a.module:
+        return None
+    found = {x[1] for e in (origin.a, origin.b) for x in e.ins if x[0] == origin.label}
+    for stream, last in ((left, origin.a.i), (right, origin.b.i)):
+        for event in stream:
+            if event.i >= last or event.step != origin.a.step or event.module or event.thread != origin.a.thread:
+                continue
+            if any(fingerprint in found and source < 0 for _, fingerprint, source in event.ins):
+                return event
+    return None
 
 
 def _source(event: Event, label: str) -> int:

@@ -31,6 +31,10 @@ from orchestrator.localize.session import Session
 MOST_ORIGINS = 4  # one behind the other
 MOST_CANDIDATES = 3
 HIDES = ("filled-memory", "deterministic-algorithms")
+# Twins that differ in delays alone have these alike already: where such a pair parts, none of them is the cure.
+ALIKE_IN_A_RACE = ("hash-seed", "sorted-listings", "filled-memory")
+# How often a pair parts once another switch is on was seen in one pair alone.
+SEEN_ONCE = 0.5
 
 
 @dataclass(kw_only=True)
@@ -70,8 +74,8 @@ def _first_that_changes(
         return None  # no switch is its cure, and what others came to would be luck
     for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
         for name in BY_NAME[cause.name].remedies:
-            if name == "synchronous-copies" and not facts.cuda:
-                continue  # no copy of torch's is on its way
+            if out_of_question(name, facts):
+                continue
             if name in on or any(r.name == name and not r.next_origin.startswith("the next") for r in tried.remedies):
                 continue
             if not session.affords(1.2):
@@ -92,13 +96,22 @@ def _first_that_changes(
                     _append(tried, name, cause.name, HIDDEN, 1)
                     session.drop(pair)
                     continue
-                runs, failed = _verify(session, switched, rate)
+                known = min(rate, SEEN_ONCE) if on else rate
+                runs, failed = _verify(session, switched, known)
                 session.drop(pair)
                 if failed:
                     _measure(tried, name, True)  # that the first pair agreed was luck, and is no evidence
                     _append(tried, name, cause.name, NOT_ENOUGH, runs, next_origin=f"it parted in one of {runs} pairs")
                     continue
-                _append(tried, name, cause.name, VERIFIED, runs, note=_chance(rate, runs), with_=on)
+                _append(
+                    tried,
+                    name,
+                    cause.name,
+                    VERIFIED,
+                    runs,
+                    note=_chance(known, runs),
+                    with_=on,
+                )
                 return name, None
             same = _same_origin(facts, next_facts)
             session.drop(pair)
@@ -110,6 +123,18 @@ def _first_that_changes(
             _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
             return name, next_facts
     return None
+
+
+def out_of_question(name: str, facts: Facts) -> bool:
+    """Whether a switch cannot be the cure, so that twins which agree with it would be luck."""
+    if name == "synchronous-copies":
+        return not facts.cuda  # no copy of torch's is on its way
+    if name == "no-tf32":
+        return not facts.cuda and facts.knob("float32_matmul_precision") == "highest"
+    if name in ALIKE_IN_A_RACE:
+        return bool(facts.narrowed.get("delays"))
+    # A native function does not ask torch which algorithms it may use.
+    return name.startswith("deterministic-algorithms") and facts.kind == "kernel" and facts.op_is_native
 
 
 def _switches(cause: Cause) -> tuple[str, ...]:

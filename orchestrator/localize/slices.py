@@ -27,6 +27,12 @@ def behind(event: Event, label: str, stream: Sequence[Event]) -> list[Event]:
     return [found[index] for index in sorted(found)]
 
 
+def _made(event: Event, stream: Sequence[Event]) -> bool:
+    """Whether some operation of the stream gave all that this one gave."""
+    given = {e for one in stream if one.name == event.name for _, e in one.outs}
+    return bool(event.outs) and all(fingerprint in given for _, fingerprint in event.outs)
+
+
 def made_otherwise(
     origin: Origin, left: Sequence[Event], right: Sequence[Event], align: Callable[..., Aligned]
 ) -> Origin | None:
@@ -40,6 +46,8 @@ def made_otherwise(
     inner = align(a, b, process=origin.process, cut=True).origin
     if inner is None or inner.outside or inner.how not in (CONTROL_FLOW, OUTPUTS_DIFFER):
         return None
+    if inner.how == CONTROL_FLOW and _made(inner.a, right) and _made(inner.b, left):
+        return None  # both twins made both: it is another one that was taken
     threads = {e.i: e.thread for e in left}, {e.i: e.thread for e in right}
     inner = dataclasses.replace(
         inner,

@@ -44,6 +44,7 @@ class ArgoEngine:
     """
 
     name = "argo"
+    options: tuple[str, ...] = ()  # of this command line that led here: what it prints to run next needs them too
 
     def __init__(
         self,
