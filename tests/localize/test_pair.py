@@ -191,3 +191,73 @@ def test_a_pair_of_the_files_as_they_are_runs_those_and_its_alert_names_the_comm
     (words,) = re.findall(r"`foxrun (localize [^`]*)`", body_of(read_verdict(verdict), context))
     found = repo(*shlex.split(words), *QUICK, "-o", "json")
     assert (found.code, found.json["operation"]["name"]) == (3, "os.getpid"), found.err
+
+
+def test_a_directory_or_a_store_that_holds_the_pair_names_it_too(repo: Place) -> None:
+    assert repo("submit", "--regression-pair", "--no-gate", "-p", "source=urandom@b", "--wait").code == 3
+    runs = run_directories(repo.home)
+    for run in runs:
+        file = Path(run) / "run_manifest.json"
+        arguments = ["--out", run, "--seed", "5", "--steps", "6", "--parameters", '{"source": "urandom@b"}']
+        file.write_text(json.dumps({**json.loads(file.read_text()), "command": ["train.py", *arguments]}))
+    found = repo(
+        "localize",
+        str(next(folder for folder in Path(runs[0]).parents if (folder / "leg-b").is_dir())),
+        *QUICK,
+        "-o",
+        "json",
+    )
+    assert (found.code, found.json["step"], found.json["leaf"]) == (3, 2, "w"), found.err
+    refused = repo("localize", runs[0])
+    assert (refused.code, refused.err.count("holds no two runs (leg-a and leg-b)")) == (2, 1), refused.err
+    refused = repo("localize", "./nowhere")
+    assert (refused.code, refused.err.count("./nowhere: there is no such directory")) == (2, 1), refused.err
+
+
+def test_a_pair_that_is_identical_is_said_at_once_with_what_would_look_all_the_same(repo: Place) -> None:
+    assert repo("submit", "--regression-pair", "--no-gate", "--name", "alike", "--wait").code == 0
+    refused = repo("localize", "alike")
+    assert refused.code == 2
+    assert "alike is identical: every compared bit agrees" in refused.err
+    assert "foxrun localize -- python train.py --out '{out}' --seed 5 " in refused.err
+
+
+def test_a_pair_whose_commit_is_not_here_runs_no_other_code(repo: Place, tmp_path: Path) -> None:
+    assert repo("submit", "--regression-pair", "--no-gate", "-p", "source=urandom", "--name", "far", "--wait").code == 3
+    sha = repo.git("rev-parse", "HEAD")
+    (repo.directory / "train.py").write_text("raise SystemExit('not the commit that ran')\n")
+    repo.git("checkout", "-q", "--orphan", "other")
+    repo.git("commit", "-aqm", "another history")
+    found = repo("localize", "far", *QUICK, "-o", "json")  # the worktree in which its legs ran is there
+    assert (found.code, found.json["step"]) == (3, 2), found.err
+    shutil.rmtree(repo.home / "worktrees")
+    shutil.rmtree(repo.directory / ".git")
+    repo.git("init", "-q", "-b", "main")
+    repo.git("add", ".")
+    repo.git("commit", "-q", "-m", "a repository without it")
+    refused = repo("localize", "far")
+    assert refused.code == 2
+    assert f"far ran commit {sha}, which is not here: {repo.directory.resolve()}: " in refused.err, refused.err
+    assert "git fetch --all --tags" in refused.err
+    assert "or try the files here: foxrun localize -- python train.py --out '{out}'" in refused.err
+
+
+def test_a_workflow_that_is_gone_is_known_by_the_history(repo: Place) -> None:
+    done = repo("submit", "--regression-pair", "--no-gate", "-p", "source=urandom", "--name", "gone", "--wait")
+    assert done.code == 3
+    shutil.move(repo.home / "artifacts", repo.home / "kept")
+    assert repo("delete", "gone").code == 0
+    shutil.rmtree(repo.home / "artifacts", ignore_errors=True)
+    shutil.move(repo.home / "kept", repo.home / "artifacts")
+    refused = repo("localize", "gone")  # its runs are found; the small trainer's manifest holds no command
+    assert (refused.code, "run_manifest.json with a command" in refused.err) == (7, True), refused.err
+    for folder in (repo.home / "artifacts").glob("*/leg-*"):
+        shutil.rmtree(folder)
+    refused = repo("localize", "gone")
+    assert refused.code == 7
+    assert "as drift and is gone, and so are its runs" in refused.err
+    assert f"foxrun submit --sha {repo.git('rev-parse', 'HEAD')} --regression-pair --seed 5" in refused.err
+    refused = repo("localize", "never")
+    assert refused.code == 2
+    assert "there is no workflow 'never'" in refused.err
+    assert "one of a cluster: the same with --engine argo" in refused.err

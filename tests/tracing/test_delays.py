@@ -108,3 +108,26 @@ for i in range(2):
 def test_memory_that_is_handed_over_again_is_told_from_fresh_memory(tmp_path: Path) -> None:
     events = [e for e in traced(tmp_path, script(tmp_path, HANDED)).events() if e["name"] == "aten.lift_fresh.default"]
     assert [event["value"] for event in events] == ["", "", "memory handed over before", ""]
+
+
+LATE = """
+import threading, torch
+flag = [0]
+def set_up():
+    flag[0] = 1
+threading.Thread(target=set_up, daemon=True).start()
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+seen = []
+for _ in range(6):
+    seen.append(flag[0])
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+print(seen)
+"""
+
+
+def test_a_thread_waits_for_steps_and_not_for_a_main_thread_that_waits_for_it(tmp_path: Path) -> None:
+    late = run(tmp_path / "late", LATE, ["odd"], steps=2)
+    assert (late.code, late.stderr) == (0, "") and late.stdout.startswith("[0, 0, ")
+    assert run(tmp_path / "held", ORDERED, ["odd"], steps=2).stdout == "[0, 1]\n"
