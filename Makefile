@@ -22,7 +22,7 @@ demo: install  ## a regression pair of HEAD on synthetic market data
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # The image's and a second controller's proofs take minutes of building and waiting: `make cluster-proofs` runs them.
-PROOFS := tests/image tests/cluster/test_submit.py tests/cluster/test_nightly.py tests/infra/test_bare.py tests/events/test_end_to_end.py
+PROOFS := tests/image tests/cluster/test_submit.py tests/cluster/test_nightly.py tests/cluster/test_localize_name.py tests/infra/test_bare.py tests/events/test_end_to_end.py
 
 test: install  ## every test but those of cluster-proofs (cluster tests run where KUBECONFIG names a cluster)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore ,$(PROOFS))

@@ -108,7 +108,7 @@ class Places:
         if not is_remote(where):
             path = Path(where)
             sides = next(((path / a, path / b) for a, b in _PAIRS if (path / a).is_dir() and (path / b).is_dir()), None)
-            return None if sides is None else (str(sides[0]), str(sides[1]))
+            return None if sides is None else (str(_of_one_pod(sides[0])), str(_of_one_pod(sides[1])))
         address = str(where).rstrip("/")
         found = self.find(address if is_remote(address) else where)  # of s3:// itself nothing is stripped
         names = found.run.list() if found.kind == DIRECTORY and not isinstance(found.run, Path) else {}
@@ -116,6 +116,12 @@ class Places:
             if all(any(name.startswith(f"{side}/") for name in names) for side in (a, b)):
                 return f"{address}/{a}", f"{address}/{b}"
         return None
+
+
+def _of_one_pod(leg: Path) -> Path:
+    """What the only pod of a leg left there, as the directory store keeps it; ``leg`` itself elsewhere."""
+    inside = sorted(leg.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else leg
 
 
 def _open(path: Path) -> BinaryIO:

@@ -52,8 +52,8 @@ def at_exit(
     else:
         verdict = alerting.verdict_at_exit(verdict_file, workflow=workflow, status=status, failures=failures)
         context = AlertContext()
-    # What is told leaves the pod: the workflow is known by its name there, and its runs are not where they were.
-    verdict = dataclasses.replace(verdict, next=outside(verdict.next, workflow))
+        # What is told leaves the pod: the workflow is known by its name there, and its runs are not where they were.
+        verdict = dataclasses.replace(verdict, next=outside(verdict.next, workflow))
     facts = {"name": workflow, "namespace": settings.namespace, "uid": uid}
     if known is None and (node := _node_of(verdict_file)) is not None:
         link = link or run_context.workflow_link(settings.report_url, facts, node=node)

@@ -116,7 +116,7 @@ def of_manifest(verdict: Verdict, fetch: Callable[[str], Path | None]) -> Known:
         at = words.index("--data") + 1
         words[at] = str(_input_of_manifest(Path(words[at]), manifest, names, fetch))
     commit = str((manifest.get("code") or {}).get("commit_asked") or "")
-    first, second = (str(run.manifest.get("leg") or "") for run in verdict.runs[:2])
+    first, second = (run.leg for run in verdict.runs[:2])
     return Known(
         words=tuple(words), commit=commit if len(commit) == 40 else "",
         legs=(first, second) if first and second else None,
