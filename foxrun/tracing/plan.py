@@ -16,7 +16,8 @@ class Plan:
 
     def __init__(self, fields: dict[str, Any], name: str = "plan") -> None:
         self.name = name
-        known = {"out", "level", "first_step", "last_step", "stop_after", "dump", "dump_steps", "remedies", "delays"}
+        known = {"out", "level", "first_step", "last_step", "stop_after", "dump", "dump_steps", "remedies"}
+        known |= {"delays", "pace"}
         if unknown := sorted(set(fields) - known):
             raise self._wrong(f"unknown fields {', '.join(unknown)}", f"use {', '.join(sorted(known))}")
         if not isinstance(fields.get("out"), str) or not fields["out"]:
@@ -33,6 +34,7 @@ class Plan:
         self.dump_steps: tuple[int, int] | None = (int(steps[0]), int(steps[1])) if steps else None
         self.remedies: list[str] = [str(name) for name in fields.get("remedies") or []]
         self.delays = self._delays(fields.get("delays"))
+        self.pace = self._number(fields, "pace")  # a seed
 
     @property
     def operations(self) -> bool:

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from foxrun.tracing import delays, handed, header, host, imports, plan, processes, recorder, seeds
+from foxrun.tracing import delays, handed, header, host, imports, pace, plan, processes, recorder, seeds
 from foxrun.tracing.streams import Folder
 
 site: Any = None  # the TorchSite of this process, once torch is there
@@ -22,6 +22,8 @@ def start(path: str) -> None:
     delays.number_threads()
     if wanted.delays is not None:
         delays.Delays(*wanted.delays).watch()
+    if wanted.pace is not None:
+        pace.watch(wanted.pace)
     if wanted.remedies:
         from foxrun.tracing.switches import apply, check
 

@@ -177,7 +177,8 @@ KINDS: tuple[Kind, ...] = (
         title="A choice made by measuring time",
         what="Each process measures which algorithm or block size is fastest, and keeps its own answer: runs are equal "
         "inside a process and part between two.",
-        tests=(t.config_differs, h.timed_before, h.clock_chooses, t.remedied("no-autotune", DECISIVE, against=WEAK)),
+        tests=(t.config_differs, r.measured_time_decides, h.timed_before, h.clock_chooses,
+               t.remedied("no-autotune", DECISIVE, against=WEAK)),
         remedies=("no-autotune", "fixed-clock"),
         change="fix the configuration, or keep the chosen one with the code: {where}",
         reports=("https://github.com/triton-lang/triton/issues/9368",

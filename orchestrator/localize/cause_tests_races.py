@@ -7,6 +7,7 @@ from orchestrator.localize.cause_tests import remedied, test
 from orchestrator.localize.cause_tests_host import does_not_wait
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence, Test
 from orchestrator.localize.facts import Facts
+from orchestrator.localize.pace import PACE
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
 from orchestrator.localize.trace import Event
 
@@ -54,6 +55,12 @@ def timing_matters_not(facts: Facts) -> str | None:
     if facts.narrowed.get(DELAYS) is False:
         return "twins in which one thread or the other waits agree"
     return None
+
+
+@test(DECISIVE)
+def measured_time_decides(facts: Facts) -> str | None:
+    """do twins part that differ only in how long things seem to take?"""
+    return "twins that differ only in how long things seem to take part" if facts.narrowed.get(PACE) else None
 
 
 @test(STRONG)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from orchestrator.errors import DeadlinePassed, JobFailed
-from orchestrator.localize import beyond, races, raw, source
+from orchestrator.localize import beyond, pace, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
 from orchestrator.localize.facts import Facts, goes_on
@@ -50,14 +50,17 @@ def localize(session: Session) -> Localization:
         race = _operations(session, kind, steps, pair, found)
         facts = _facts(session, kind, steps, chosen(found), pair)
         if race is not None:
-            facts = dataclasses.replace(facts, narrowed={races.DELAYS: race.found is not None})
+            facts = dataclasses.replace(facts, narrowed={race.kind.name: race.found is not None})
             kind = races.hostile(race.kind) if race.found is not None else kind
+        elif kind.name == pace.PACE:
+            facts = dataclasses.replace(facts, narrowed={pace.PACE: True})
+            kind = races.hostile(kind)
         main = chosen(found)
         if main is not None and session.options.replay_runs:
             facts = dataclasses.replace(facts, replay=replay(session, main, found))
         tried = Tried(facts=facts, remedies=[])
         if session.options.remedies:
-            rate = races.RATE if kind.name == races.DELAYS else _rate(session, kind)
+            rate = races.RATE if kind.name in (races.DELAYS, pace.PACE) else _rate(session, kind)
             try_remedies(session, kind, tried, judge(facts), rate)
     except (DeadlinePassed, KeyboardInterrupt) as stop:
         _ended_early(session, stop, tried)
@@ -89,8 +92,9 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
-        kind = delayed.pop(0) if name == races.DELAYS else kind_named(name)
-        kind = gentle if gentle is not None and name != races.DELAYS else kind
+        provoking = name in (races.DELAYS, pace.PACE)
+        kind = pace.KIND if name == pace.PACE else delayed.pop(0) if name == races.DELAYS else kind_named(name)
+        kind = gentle if gentle is not None and not provoking else kind
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
             session.crashed = (
@@ -105,7 +109,7 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             gentle = _without_memory(kind)
             pair = session.run(gentle, window, "the same twins, with memory as it comes")
             kind = gentle
-        steps = races.compared(session, pair) if name == races.DELAYS else session.compared(pair)
+        steps = races.compared(session, pair) if provoking else session.compared(pair)
         if session.options.dump_steps is not None:
             session.dumps = raw.compare_dumps(pair.a.main.folder, pair.b.main.folder)
         if steps.leaf:
@@ -120,6 +124,8 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             delayed = list(races.kinds(pair))  # no luck is needed for a race that is provoked
             for place in range(len(delayed)):
                 order.insert(1 + 2 * place, races.DELAYS)
+        if number == 1 and pace.measures(pair) and session.request.other is None:
+            order.insert(1, pace.PACE)
         session.drop(pair)
     return None
 
@@ -170,7 +176,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     if first is not None:
         found.append(first)
     _tell(session, kind, steps, first)
-    attempts = 0
+    attempts, measured = 0, pace.measures(pair)
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
         if race is None and _may_race(pair, found) and not resumed:
             race = races.provoke(session, steps, pair)
@@ -196,6 +202,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
         if one is None:
             session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
             session.start_over()
+            kind = pace.beside(kind) if measured and not resumed else kind  # no luck is needed where it measures
             continue
         if early is not None and origin_name(one) == origin_name(early):
             one = early  # the same was there before it showed in a leaf

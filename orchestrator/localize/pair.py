@@ -67,6 +67,7 @@ class Kind:
     load: bool = False
     remedies: tuple[str, ...] = ()
     delays: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None)  # as in the plan, for each twin
+    pace: tuple[int, int] | None = None  # seeds of how long things seem to take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +180,8 @@ def _start(
     fields = plan_of(window, own / "trace", kind.remedies)
     if (delays := kind.delays[TWINS.index(name)]) is not None:
         fields["delays"] = dict(delays)
+    if kind.pace is not None:
+        fields["pace"] = kind.pace[TWINS.index(name)]
     plan.write_text(json.dumps(fields), "utf-8")
     files = {"ARGO_PROGRESS_FILE": own / "progress", "FOXRUN_TERMINATION_LOG": own / "termination-log"}
     base = {

@@ -15,6 +15,7 @@ from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts, leads
 from orchestrator.localize.operations import of_process, window_of
 from orchestrator.localize.origins import Origin
+from orchestrator.localize.pace import PACE
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
     HIDDEN,
@@ -31,7 +32,7 @@ from orchestrator.localize.session import Session
 MOST_ORIGINS = 4  # one behind the other
 MOST_CANDIDATES = 3
 HIDES = ("filled-memory", "deterministic-algorithms")
-# Twins that differ in delays alone have these alike already: where such a pair parts, none of them is the cure.
+# Alike already in twins that differ in delays or in measured time alone: where such a pair parts, none is the cure.
 ALIKE_IN_A_RACE = ("hash-seed", "sorted-listings", "filled-memory")
 # How often a pair parts once another switch is on was seen in one pair alone.
 SEEN_ONCE = 0.5
@@ -132,7 +133,7 @@ def out_of_question(name: str, facts: Facts) -> bool:
     if name == "no-tf32":
         return not facts.cuda and facts.knob("float32_matmul_precision") == "highest"
     if name in ALIKE_IN_A_RACE:
-        return bool(facts.narrowed.get("delays"))
+        return any(facts.narrowed.get(kind) for kind in ("delays", PACE))
     # A native function does not ask torch which algorithms it may use.
     return name.startswith("deterministic-algorithms") and facts.kind == "kernel" and facts.op_is_native
 

@@ -25,6 +25,7 @@ KINDS = {
     "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",
     "load": "run beside other load",
     "delays": "differ in nothing but in which of their threads wait",
+    "pace": "differ in nothing but in how long things seem to take",
 }
 
 

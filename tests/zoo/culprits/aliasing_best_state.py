@@ -5,7 +5,7 @@
 # also = ["asynchronous-copy"]
 # report = []
 # step = "any"
-# component = ["weights", "loss", "state", "host", "optimizer", "data", "[0-4]*"]
+# component = ["weights", "loss", "state", "host", "optimizer", "data", "[0-4]*", "skeleton*"]
 # remedy = "code"
 # ///
 import concurrent.futures

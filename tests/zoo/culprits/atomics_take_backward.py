@@ -4,7 +4,7 @@
 # kind = "atomics"
 # report = ["https://github.com/pytorch/pytorch/issues/51366"]
 # step = "any"
-# component = ["weights", "loss", "bias_table", "*bias_table*", "optimizer"]
+# component = ["weights", "loss", "bias_table", "*bias_table*", "optimizer", "[0-9]*"]
 # operation = ["*put*", "*take*"]
 # remedy = ["deterministic-algorithms-unfilled", "deterministic-algorithms", "one-thread", "code"]
 # alone = true

@@ -4,8 +4,8 @@
 # kind = "thread-count"
 # report = ["https://github.com/pytorch/pytorch/issues/2201", "https://github.com/pytorch/pytorch/pull/64486"]
 # step = 0
-# component = ["0", "loss", "0.weight", "0.bias"]
-# operation = ["*layer_norm*"]
+# component = ["0", "1", "loss", "0.weight", "0.bias"]
+# operation = ["*layer_norm*", "*mm*"]
 # remedy = "one-thread"
 # twins = ["OMP_NUM_THREADS=1", "OMP_NUM_THREADS=3"]
 # rate = "parts where the machines have different numbers of cores"

@@ -1,0 +1,38 @@
+"""Another pace for a program's clocks: measured times differ between twins, and nothing goes back or is missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.tracing.traced import script, traced
+
+MEASURES = """
+import time, timeit
+def took():
+    started = time.perf_counter_ns()
+    time.sleep(0.002)
+    return time.perf_counter_ns() - started
+found = [took() for _ in range(12)]
+print(all(one >= 2_000_000 for one in found), found.index(min(found)))
+readings = [time.monotonic() for _ in range(200)]
+print(readings == sorted(readings))
+print(timeit.timeit("pass", number=10) > 0.0)
+"""
+
+
+def run(folder: Path, **plan: Any) -> tuple[int, list[str]]:
+    done = traced(folder, script(folder, MEASURES), plan={"level": "steps", **plan})
+    assert done.stderr == ""
+    return done.code, done.stdout.split()
+
+
+def test_what_seems_fastest_is_the_pace_s_doing_and_clocks_go_forward(tmp_path: Path) -> None:
+    found = {seed: run(tmp_path / str(seed), pace=seed) for seed in (1, 2)}
+    assert all(code == 0 and (words[0], *words[2:]) == ("True", "True", "True") for code, words in found.values())
+    assert found[1][1][1] != found[2][1][1]
+
+
+def test_a_plan_with_another_pace_is_told(tmp_path: Path) -> None:
+    done = traced(tmp_path, script(tmp_path, "print(1)"), plan={"pace": "fast"})
+    assert (done.code, done.stdout) == (0, "1\n") and "pace is 'fast'" in done.stderr
