@@ -65,18 +65,20 @@ class Memory:
                 found = (start, size, owner) if owner is not None else found
         return found
 
-    def ends_before(self, address: int) -> int:
-        """How many bytes, of a page at most, lie between the end of known memory and an address in no tensor's."""
+    def ends_before(self, address: int) -> tuple[int, Any]:
+        """How many bytes, of a page at most, lie between the end of known memory and an address in no tensor's, and
+        whose memory that is."""
         ends = [
-            s + n
-            for (s, n), reference in self._known.items()
-            if 0 < address + 1 - s - n <= PAGE and reference() is not None
+            (s + n, number, owner)
+            for number, ((s, n), reference) in enumerate(self._known.items())
+            if 0 < address + 1 - s - n <= PAGE and (owner := reference()) is not None
         ]
         for one in tensors() if ends else ():
             storage = one.untyped_storage()
             if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
-                return 0
-        return address - max(ends) if ends else 0
+                return 0, None
+        end, _, owner = max(ends, key=lambda item: item[:2], default=(address, 0, None))
+        return address - end, owner
 
     def _know(self, address: int, size: int, owner: Any) -> None:
         if len(self._known) >= KNOWN:

@@ -16,6 +16,7 @@ from torch import Tensor
 from foxrun.tracing import handed
 
 MOST = 4096  # bytes behind one piece of memory
+REST = 256  # bytes behind a view
 PLAIN_FILL = 0xFB  # a large negative number as float32, float64 or int: what clips, adds or scales changes it
 
 
@@ -50,6 +51,15 @@ class Guards:
         guard = Guard(base + size, self._read(base + size, count), bytes([_fill()]) * count)
         self._write(guard.address, guard.filled, count)
         return guard
+
+    def behind(self, owner: Any) -> int:
+        """How many bytes behind the memory of a tensor or an array are nobody's."""
+        base, size = _allocated(owner)
+        return max(0, int(self._usable(base)) - size) if self._usable is not None and base else 0
+
+    def rest(self, address: int, end: int) -> bytes:
+        """What lies behind a view, in the memory that it is a view of."""
+        return bytes(self._read(address, min(end - address, REST))) if end > address else b""
 
     def look(self, guard: Guard) -> int:
         """How many bytes behind the end were written; what was there before is there again."""

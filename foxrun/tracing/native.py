@@ -18,7 +18,7 @@ from torch import Tensor
 
 from foxrun.tracing import host_values, imports, patching
 from foxrun.tracing.addresses import PAST, PAST_VIEW, SURELY, Memory, end_of, tensors, watch_views
-from foxrun.tracing.guards import Guard, Guards
+from foxrun.tracing.guards import REST, Guard, Guards
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.recorder import Fingerprint
 from foxrun.tracing.shapes import shape_of
@@ -45,6 +45,7 @@ class _Caller:
     def __init__(self, operations: Operations, memory: Memory, guards: Guards) -> None:
         self._operations, self._memory, self._guards = operations, memory, guards
         self._looks = LOOKS
+        self._calls = self._running = 0
 
     def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False) -> Any:
         """Call, with what it is given hashed before and after; ``told``: its result is a value of its own."""
@@ -63,6 +64,7 @@ class _Caller:
         finally:
             if before is not None:
                 past = sum(self._guards.look(guard) for guard in reversed(before.guards))
+                self._running -= 1
         if before is not None:
             try:
                 with recorder.quiet():
@@ -92,7 +94,29 @@ class _Caller:
         self._looks = max(0, self._looks - 1)
         beyond, place = self._beyond(name, args), operations.place()
         planted = {id(owner): self._guards.plant(owner) for owner in owners} if not beyond else {}
-        return _Before(given, ins, others, beyond, place, [guard for guard in planted.values() if guard is not None])
+        guards, rests = [guard for guard in planted.values() if guard is not None], self._rests(spans, owners)
+        self._calls, self._running = self._calls + 1, self._running + 1
+        return _Before(given, ins, others, beyond, place, guards, rests, (self._calls, self._running > 1))
+
+    def _rests(self, spans: list[tuple[int, int]], owners: list[Any]) -> list[tuple[str, int, int, bytes]]:
+        """Bytes behind what is a view of more, but for those that another pointer was handed for."""
+        found = []
+        for owner, (start, size) in zip(owners, [span for span in spans if span[1] > 1], strict=False):
+            end = end_of(owner)
+            if end > start + size and not any(start + size <= s < start + size + REST for s, _ in spans):
+                found.append((shape_of(_tensor(owner)), start + size, end, self._guards.rest(start + size, end)))
+        return found
+
+    def _past_views(self, before: _Before) -> str:
+        """Which view was written past; nothing where another native call ran meanwhile, which may have done it."""
+        calls, beside = before.overlap
+        if beside or calls != self._calls:
+            return ""
+        for shape, address, end, old in before.rests:
+            changed = sum(a != b for a, b in zip(old, self._guards.rest(address, end), strict=True))
+            if changed:
+                return f"{PAST_VIEW}: {changed} bytes behind {shape}, in the memory that it is a view of"
+        return ""
 
     def _beyond(self, name: str, args: tuple[Any, ...]) -> str:
         """Of functions of which it is known how much they write."""
@@ -102,8 +126,9 @@ class _Caller:
         address, count = _address(args[written[0]]), _address(args[written[1]])
         found = self._memory.at(address)
         if found is None:
-            before = self._memory.ends_before(address)
-            return f"{PAST}: {count} bytes, {before} behind its end" if before else ""
+            before, owner = self._memory.ends_before(address)
+            nobodys = owner is not None and before < self._guards.behind(owner)
+            return f"{SURELY if nobodys else PAST}: {count} bytes, {before} behind its end" if before else ""
         left, whole = found[0] + found[1] - address, end_of(found[2]) - address
         if count <= left:
             return ""
@@ -118,6 +143,7 @@ class _Caller:
         # First of all, since hashing writes as well.
         changed = [shape for shape, flat, old in before.others if not torch.equal(flat, old)]
         value = before.beyond or (f"{SURELY}: {past} bytes behind its end, which are nobody's" if past else "")
+        value = value or self._past_views(before)
         if changed and not value:
             value = f"{PAST}: {', '.join(changed[:3])} changed, and no pointer into it was handed over"
         index = operations.recorder.reserve()
@@ -143,6 +169,8 @@ class _Before(NamedTuple):
     beyond: str
     place: tuple[str, str, str]
     guards: list[Guard]
+    rests: list[tuple[str, int, int, bytes]]
+    overlap: tuple[int, bool]
 
 
 def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.localize import slices
 from orchestrator.localize.origins import Aligned, Origin
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, REORDERED
+from orchestrator.localize.sequences import said
 from orchestrator.localize.trace import Event
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
         matched += zip(a[:equal], b[:equal], strict=True)
         if equal < min(len(a), len(b)):
             breaks[thread] = (a, b, equal)
+    known = {said(event) for event in left}, {said(event) for event in right}
     deferred: list[Origin] = []
     given_up: set[int] = set()
     for ea, eb in sorted(matched, key=lambda pair: pair[0].i):
@@ -44,7 +46,8 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
             continue
         # Of a worker that is at another step, what it reads is another task's, too.
         elsewhere = ea.step != eb.step and not origin.label.startswith("generator")
-        if ea.thread != MAIN_THREAD and (origin.how in (REORDERED, CONTROL_FLOW) or elsewhere):
+        another_task = said(origin.a) in known[1] and said(origin.b) in known[0]
+        if ea.thread != MAIN_THREAD and (origin.how in (REORDERED, CONTROL_FLOW) or elsewhere or another_task):
             deferred.append(origin)
             given_up.add(ea.thread)
             continue

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from orchestrator.localize import source
 from orchestrator.localize.beyond import MEMORY, PAST, PAST_VIEW
+from orchestrator.localize.cause_tests import WRITES_BY_INDEX
 from orchestrator.localize.causes import judge
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.operations import Found
@@ -33,7 +34,7 @@ _NEVER = "faults that part a pair more rarely than these pairs would show"
 
 def told(session: Session, steps: StepsFound, pair: Pair, found: Sequence[Found], tried: Tried) -> Localization:
     """The result of a pair that parted; its traces go."""
-    result = _result(session, steps, chosen(found), found, tried.facts)
+    result = _result(session, steps, tried.instead or chosen(found), found, tried.facts)
     result = dataclasses.replace(
         result,
         causes=judge(tried.facts),
@@ -43,7 +44,7 @@ def told(session: Session, steps: StepsFound, pair: Pair, found: Sequence[Found]
         further=[*result.further, *tried.further],
     )
     session.drop(pair)
-    for item in found:
+    for item in [*found, *([tried.instead] if tried.instead is not None else [])]:
         session.drop(item.pair)
     return dataclasses.replace(result, message=message(result), next=following(result))
 
@@ -206,6 +207,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "generator"
     if operation.how == CHANGED_BEHIND and steps.component == "generator":
         return "data"  # a thread draws on beside it, and what is read meanwhile is no generator
+    if operation.phase == "gradients" and operation.kind in ("op", "kernel"):
+        return "weights"  # what is done with gradients before the optimizer reads them
     if operation.how == CHANGED_BEHIND and steps.kind == "gradient" and OTHERS_WRITE in operation.detail:
         return "data"  # it agreed in the forward pass, and no operation made it
     if operation.how == CHANGED_BEHIND and steps.component:
@@ -218,13 +221,18 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "data" if operation.phase == "data" or steps.component == "data" else "host"
     if operation.phase in ("optimizer", "data"):
         return operation.phase
-    if operation.phase == "gradients":
-        return "weights"  # what is done with gradients before the optimizer reads them
+    if operation.phase == "other" and steps.kind != "input" and _writes_into(operation):
+        return "state"  # what is written by index outlives the line: a table, a bank, a buffer
     if operation.phase in ("other", "forward") and steps.kind in ("gradient", "outcome"):
         return "loss"  # outside of every module, and the modules' own activations agree
     if operation.phase == "backward":
         return "weights" if steps.kind in ("gradient", "weight") else steps.component
     return steps.component or ("loss" if steps.kind == "activation" else "state")
+
+
+def _writes_into(operation: Operation) -> bool:
+    short = operation.name.split(".")[1] if operation.name.startswith("aten.") else ""
+    return operation.how == OUTPUTS_DIFFER and short in WRITES_BY_INDEX
 
 
 def message(result: Localization) -> str:

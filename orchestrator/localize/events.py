@@ -19,7 +19,9 @@ from orchestrator.localize.origins import (
     is_reordered,
     last_writer,
     maker,
+    of_another_dtype,
     restless,
+    root,
     seeds,
 )
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
@@ -58,7 +60,9 @@ def align(
     walk = Walk(process, left, right, resumed=resumed, cut=cut)
     origin = walk.through()
     threads = len({e.thread for e in left} | {e.thread for e in right})
-    mixed = origin is not None and (origin.how in (CONTROL_FLOW, REORDERED) or origin.a.thread != origin.b.thread)
+    mixed = origin is not None and (
+        origin.how in (CONTROL_FLOW, REORDERED) or origin.a.thread != origin.b.thread or origin.a.thread != 0
+    )
     if mixed and threads > 1 and turns_differ(left, right):
         walk = Walk(process, left, right)
         origin = by_thread.through(walk, align)
@@ -200,7 +204,7 @@ class Walk:
         last = [last_writer(sources[0], self.left), last_writer(sources[1], self.right)]
         one_version = writer is not None and writer.b.i == sources[1]
         raced = next((e for e in last if e is not None and e.thread != ea.thread and in_place(e)), None)
-        if raced is not None and not one_version:
+        if raced is not None and not one_version and not self._unlike_memory(last):
             place = f"{raced.name} at {raced.where or '?'} in thread {raced.thread}"
             if (raced.name, raced.where) == (ea.name, ea.where):
                 detail = (
@@ -238,6 +242,11 @@ class Walk:
         detail += "equal bits" + ("" if held else " in what it wrote")
         return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[writer.a])
 
+    def _unlike_memory(self, last: Sequence[Event | None]) -> bool:
+        """Whether what both twins read was made at two places: another tensor, and no other version of one."""
+        roots = [root(event, stream) for event, stream in zip(last, (self.left, self.right), strict=True)]
+        return roots[0] is not None and roots[1] is not None and roots[0] != roots[1]
+
     @staticmethod
     def _exists(fingerprint: str, stream: Sequence[Event]) -> bool:
         return any(fingerprint == item[1] for event in stream for item in event.outs)
@@ -273,7 +282,7 @@ class Walk:
         ea, eb = left[i], right[j]
         after_a, after_b = left[i : i + LOOK_AHEAD], right[j : j + LOOK_AHEAD]
         length = same_in_another_order(after_a, after_b)
-        if length:
+        if length and not of_another_dtype(ea, eb):
             detail = f"the twins run the same {length} operations from here in another order"
             return self._origin(ea, eb, REORDERED, detail)
         one, other = (f"{e.name}{' at ' + e.where if e.where else ''}" for e in (ea, eb))

@@ -10,6 +10,7 @@ from orchestrator.localize.events import align
 from orchestrator.localize.facts import Lead, leads
 from orchestrator.localize.origins import Aligned, Origin
 from orchestrator.localize.pair import Kind, Pair, Window
+from orchestrator.localize.sequences import said
 from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event, Trace
@@ -149,12 +150,7 @@ def of_another_task(pair: Pair, origin: Origin) -> bool:
 
 def _made_by_a_child(trace: Trace, wanted: Event) -> bool:
     children = (process for name, process in trace.processes.items() if name != trace.main.name)
-    return any(_said(event) == _said(wanted) for process in children for event in process.events())
-
-
-def _said(event: Event) -> tuple[object, ...]:
-    ins, outs = ([item[1] for item in items] for items in (event.ins, event.outs))
-    return event.name, event.where, event.value, ins, outs
+    return any(said(event) == said(wanted) for process in children for event in process.events())
 
 
 def of_process(pair: Pair, name: str) -> Aligned:

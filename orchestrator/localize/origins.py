@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,6 +80,33 @@ def restless(handed: Event, stream: Sequence[Event]) -> Event | None:
 def last_writer(index: int, stream: Sequence[Event]) -> Event | None:
     """The event of that index."""
     return next((event for event in stream if event.i == index), None) if index >= 0 else None
+
+
+def root(event: Event | None, stream: Sequence[Event]) -> tuple[str, str, int, int] | None:
+    """Which operation made the memory that an event wrote into: its name, line and thread, and which one of these it
+    is; None where that was not seen."""
+    by_index = {e.i: e for e in stream}
+    seen: set[int] = set()
+    while event is not None and in_place(event):
+        source = next((source for name, _, source in event.ins if not name[:1].isdigit()), -1)
+        if source < 0:
+            source = event.ins[0][2] if event.ins else -1
+        if source in seen or source < 0:
+            return None
+        seen.add(source)
+        event = by_index.get(source)
+    if event is None:
+        return None
+    same = [e.i for e in stream if (e.name, e.where, e.thread) == (event.name, event.where, event.thread)]
+    return event.name, event.where, event.thread, same.index(event.i)
+
+
+def of_another_dtype(one: Event, other: Event) -> bool:
+    """Whether both are one operation of one line on tensors of the same shapes and another element type."""
+    if (one.name, one.where) != (other.name, other.where) or one.shapes == other.shapes:
+        return False
+    plain = [re.sub(r"\b[a-z]+\d+(?=\[)|dtype=\w+", "", event.shapes) for event in (one, other)]
+    return plain[0] == plain[1]
 
 
 def in_place(event: Event) -> bool:

@@ -20,7 +20,7 @@ from orchestrator.localize.operations import FIRST_LOOK, Found, concluded, windo
 from orchestrator.localize.origins import Origin, restless
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.replay import computes
-from orchestrator.localize.result import CHANGED_BEHIND, OUTPUTS_DIFFER, REORDERED, SEED
+from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
 from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event
@@ -169,8 +169,10 @@ def raced(found: Found) -> Origin | None:
     if origin is None:
         return None
     ea, eb = origin.a, origin.b
-    if ea.brings_data and (HANDED_AGAIN in (ea.value, eb.value) or origin.how == CHANGED_BEHIND):
-        again = "what Python hands to torch here it handed over before, and others write that memory"
+    if ea.brings_data and (
+        HANDED_AGAIN in (ea.value, eb.value) or origin.how == CHANGED_BEHIND or _handed_on(found, origin)
+    ):
+        again = "what Python hands to torch here it hands over more than once, and others write that memory"
         detail = origin.detail if origin.how == CHANGED_BEHIND else again
         late = _late(found, origin)
         return dataclasses.replace(origin, how=CHANGED_BEHIND, detail=detail, chain=[ea], reader=late)
@@ -217,6 +219,14 @@ def _changed_under(found: Found, origin: Origin) -> str | None:
     theirs = {e.i for e in origin.chain if e.brings_data or e.thread != ea.thread}
     whole = found.first_step == 0  # so that what has no maker came from outside of torch
     return next((x for x, _, source in ea.ins if source in theirs or (whole and source < 0 and x[:1].isdigit())), None)
+
+
+def _handed_on(found: Found, origin: Origin) -> bool:
+    """Whether this line hands the same memory over again later, so that the twins differ in what was there already."""
+    streams = bounded.read(found.pair.a.main, found.pair.b.main)
+    return origin.how == HOST_VALUE and any(
+        e.brings_data and e.value == HANDED_AGAIN and e.where == origin.a.where for e in (*streams.a, *streams.b)
+    )
 
 
 def _late(found: Found, origin: Origin) -> Event | None:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 
 from foxrun.tracing.switches import SWITCHES
 from orchestrator.errors import DeadlinePassed, JobFailed
-from orchestrator.localize import bounded
 from orchestrator.localize.cause_table import BY_NAME
 from orchestrator.localize.causes import CERTAIN, judge
-from orchestrator.localize.events import align
-from orchestrator.localize.facts import Facts, leads
-from orchestrator.localize.operations import of_process, window_of
+from orchestrator.localize.facts import Facts
+from orchestrator.localize.operations import Found, concluded, window_of
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.pace import PACE
 from orchestrator.localize.pair import Kind, Pair, Window
@@ -21,6 +19,7 @@ from orchestrator.localize.result import (
     HIDDEN,
     NOT_ENOUGH,
     NOT_TRIED,
+    OUTPUTS_DIFFER,
     VERIFIED,
     Cause,
     Operation,
@@ -45,6 +44,7 @@ class Tried:
     facts: Facts
     remedies: list[Remedy]
     further: list[Operation] = field(default_factory=list)
+    instead: Found | None = None  # what parts though the first origin is ruled out
 
 
 def try_remedies(session: Session, kind: Kind, tried: Tried, causes: Sequence[Cause], rate: float) -> None:
@@ -60,7 +60,7 @@ def try_remedies(session: Session, kind: Kind, tried: Tried, causes: Sequence[Ca
         if step is None:
             break
         remedy, next_facts = step
-        on = (*on, remedy)
+        on = (*on, remedy) if remedy else on
         if next_facts is None:
             break
         current = next_facts
@@ -70,7 +70,10 @@ def try_remedies(session: Session, kind: Kind, tried: Tried, causes: Sequence[Ca
 def _first_that_changes(
     session: Session, kind: Kind, facts: Facts, causes: Sequence[Cause], on: tuple[str, ...], rate: float, tried: Tried
 ) -> tuple[str, Facts | None] | None:
-    """Try switches in turn: the name of the first that matters, and the facts of the next origin, None when clean."""
+    """Try switches in turn: the name of the first that matters, and the facts of the next origin, None when clean.
+
+    No name where the switch showed that the origin is another one: memory that its reader merely writes into.
+    """
     if causes and causes[0].confidence == CERTAIN and not _switches(causes[0]):
         return None  # no switch is its cure, and what others came to would be luck
     for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
@@ -84,14 +87,14 @@ def _first_that_changes(
                 return None
             switched = dataclasses.replace(kind, remedies=(*on, name))
             try:
-                pair, differs, next_facts = _screen(session, switched, facts)
+                pair, parted, next_facts = _screen(session, switched, facts)
             except JobFailed as error:
                 _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"with it {error}")
                 continue
             except DeadlinePassed:
                 _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
                 raise
-            if not differs:
+            if parted is None:
                 _measure(tried, name, False)
                 if name in HIDES and cause.name == "uninitialised-memory":
                     _append(tried, name, cause.name, HIDDEN, 1)
@@ -114,6 +117,10 @@ def _first_that_changes(
                     with_=on,
                 )
                 return name, None
+            if name == "filled-memory" and _reader_parts(facts, next_facts):
+                _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
+                tried.instead, tried.facts = parted, next_facts
+                return "", next_facts
             same = _same_origin(facts, next_facts)
             session.drop(pair)
             if same:
@@ -142,8 +149,9 @@ def _switches(cause: Cause) -> tuple[str, ...]:
     return BY_NAME[cause.name].remedies if cause.name in BY_NAME else ()
 
 
-def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Facts]:
-    """One pair with the switch on, with events around the step where it parted before."""
+def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, Found | None, Facts]:
+    """One pair with the switch on, with events around the step where it parted before: what it found, None when it
+    agrees."""
     step = facts.steps.step
     first, last = window_of(facts.steps)
     if step is not None and step <= 8:
@@ -151,24 +159,23 @@ def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, bool, Fac
     window = Window(level="operations", first_step=first, last_step=last, stop_after=session.options.stop_after)
     pair = session.run(kind, window, f"the twins again, with {' and '.join(kind.remedies)}")
     seen = session.compared(pair)
-    differs = bool(seen.leaf)
-    if not differs:
-        return pair, False, facts
-    main = pair.a.main.name
-    streams = bounded.read(pair.a.main, pair.b.main)
-    aligned = align(streams.a, streams.b, process=main, cut=streams.cut)
-    origin, host = aligned.origin, aligned.host
-    for name in pair.a.processes if origin is None or origin.outside else ():
-        if name != main and name in pair.b.processes:
-            below = of_process(pair, name)
-            if below.origin is not None:
-                origin, host = below.origin, below.host
-                break
+    if not seen.leaf:
+        return pair, None, facts
+    found = concluded(pair, seen, first)
+    origin = found.origin
     following = dataclasses.replace(
-        facts, steps=seen, origin=origin, leads=leads(host, origin), replay=None, remedied={}, narrowed={},
-        in_child=origin is not None and origin.process != main, threads=aligned.threads,
+        facts, steps=seen, origin=origin, leads=found.leads, replay=None, remedied={}, narrowed={},
+        in_child=origin is not None and origin.process != pair.a.main.name, threads=found.aligned.threads,
     )  # fmt: skip
-    return pair, True, following
+    return pair, found, following
+
+
+def _reader_parts(facts: Facts, following: Facts) -> bool:
+    """Whether what reads memory that nobody wrote parts as well when that memory is filled: it only wrote into it."""
+    first, then = facts.origin, following.origin
+    if first is None or not first.unset or first.reader is None or then is None or then.unset:
+        return False
+    return (first.reader.name, first.reader.where) == (then.a.name, then.a.where) and then.how == OUTPUTS_DIFFER
 
 
 def _same_origin(before: Facts, after: Facts) -> bool:

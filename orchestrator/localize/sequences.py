@@ -97,5 +97,10 @@ def prints(outs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(item[1] for item in outs)
 
 
+def said(event: Event) -> tuple[object, ...]:
+    """What an event says in whatever thread, process and turn it ran."""
+    return event.name, event.where, event.value, _ins(event), prints(event.outs)
+
+
 def _ins(event: Event) -> tuple[str, ...]:
     return tuple(item[1] for item in event.ins)
