@@ -37,6 +37,7 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
             breaks[thread] = (a, b, equal)
     known = {said(event) for event in left}, {said(event) for event in right}
     deferred: list[Origin] = []
+    harmless: list[Origin] = []
     given_up: set[int] = set()
     for ea, eb in sorted(matched, key=lambda pair: pair[0].i):
         if ea.thread in given_up:
@@ -48,7 +49,7 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
         elsewhere = ea.step != eb.step and not origin.label.startswith("generator")
         another_task = said(origin.a) in known[1] and said(origin.b) in known[0]
         if ea.thread != MAIN_THREAD and (origin.how in (REORDERED, CONTROL_FLOW) or elsewhere or another_task):
-            deferred.append(origin)
+            (harmless if another_task else deferred).append(origin)
             given_up.add(ea.thread)
             continue
         elsewhere_made = origin.outside or (origin.how == REORDERED and len(origin.chain) == 2)
@@ -56,8 +57,8 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
             return inner
         vague = origin.outside or origin.how == CHANGED_BEHIND
         return deferred[0] if deferred and vague and not origin.label.startswith("generator") else origin
-    if deferred:
-        return deferred[0]
+    if deferred or harmless:
+        return (deferred or harmless)[0]
     for a, b, equal in breaks.values():
         return walk.other_sequence(a, equal, b, equal)
     return None
