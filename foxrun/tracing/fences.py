@@ -7,6 +7,8 @@ written in the launch's own stream, so nothing waits for the device but the answ
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -51,17 +53,24 @@ def put(given: list[tuple[str, Tensor]]) -> list[Fence]:
     return fences
 
 
-def look(fences: list[Fence]) -> str:
-    """What the kernel wrote behind its tensors; fills are taken back."""
-    found = ""
+def look(fences: list[Fence]) -> Callable[[], str] | str:
+    """What the kernel wrote behind its tensors, to be asked when fingerprints are read: nothing waits for the device
+    here. Fills are taken back."""
+    counts = []
     for fence in reversed(fences):
-        changed = int((fence.memory != fence.wanted).sum())
+        counts.append((fence, (fence.memory != fence.wanted).sum()))
         if fence.before is not None:
             fence.memory.copy_(fence.before)
-        if changed:
+    return functools.partial(_told, counts) if counts else ""
+
+
+def _told(counts: list[tuple[Fence, Tensor]]) -> str:
+    found = ""
+    for fence, changed in counts:
+        if count := int(changed):
             words = "which are nobody's" if fence.before is not None else "in the storage that it is a view of"
             kind = SURELY if fence.before is not None else PAST_VIEW
-            found = f"{kind}: {changed} bytes behind {fence.shape}, {words}"
+            found = f"{kind}: {count} bytes behind {fence.shape}, {words}"
     return found
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from foxrun.tracing import fences, imports, native, where
 from foxrun.tracing.modules import tensors
 from foxrun.tracing.operations import Operations
+from foxrun.tracing.recorder import Said
 from foxrun.tracing.shapes import describe, shape_of
 
 
@@ -48,7 +49,7 @@ class _Call:
         with operations.recorder.quiet():
             self._ins = [(label, operations.hash(t), operations.storages.source(t)) for label, t in given]
 
-    def end(self, results: list[Tensor], *, written: bool, place: tuple[str, str, str], value: str = "") -> None:
+    def end(self, results: list[Tensor], *, written: bool, place: tuple[str, str, str], value: Said = "") -> None:
         """``written``: what it was given may have been written, and is hashed again."""
         operations = self._operations
         with operations.recorder.quiet():

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from foxrun.tracing.hashing import Hasher
 
 Fingerprint = int | str  # a slot of the hasher, or the digits themselves; "" where none was taken
+Said = str | Callable[[], str]  # a value, or who says it once the device is waited for
 KEEP = 256  # events that may wait for their fingerprints
 FOREIGN = 1000  # threads that Python did not start are numbered from here
 KEEP_IN_CHILD = 8  # a worker may be ended at any moment by the process that started it
@@ -68,10 +69,11 @@ class Recorder:
         where: str = "",
         module: str | None = None,
         phase: str | None = None,
-        value: str = "",
+        value: Said = "",
         index: int | None = None,
     ) -> int:
-        """Write one event down; returns its index. ``index``: one that ``reserve`` gave."""
+        """Write one event down; returns its index. ``index``: one that ``reserve`` gave; ``value`` may be asked later,
+        with the fingerprints."""
         with self.lock:
             i = self.reserve() if index is None else index
             self._events.append(
@@ -122,6 +124,9 @@ class Recorder:
                 with self.quiet():
                     values.update(self.hasher.resolve())
             for event in events:
+                if not isinstance(event["value"], str):
+                    with self.quiet():
+                        event["value"] = event["value"]()
                 event["ins"] = [[label, _digits(print_, values), source] for label, print_, source in event["ins"]]
                 event["outs"] = [[label, _digits(print_, values)] for label, print_ in event["outs"]]
             self.folder.write("events.jsonl", [json.dumps(event, separators=(",", ":")) for event in events])
