@@ -18,12 +18,9 @@ def said(given: list[torch.Tensor], written: torch.Tensor | None) -> str:
 def test_a_write_behind_a_view_is_told_with_its_bytes() -> None:
     whole = torch.zeros(16)
     assert said([whole[:4]], None) == ""
-    assert (
-        said([whole[:4]], whole[4:6])
-        == (
-            "writes past its view: 4 bytes behind f32[4], in the storage that it is a view of"  # 0.0 and 1.0 part in two
-        )
-    )
+    # 1.0 and 0.0 part in two bytes each.
+    told = "writes past its view: 4 bytes behind f32[4], in the storage that it is a view of"
+    assert said([whole[:4]], whole[4:6]) == told
     assert whole.tolist() == [0.0] * 4 + [1.0] * 2 + [0.0] * 10
 
 
