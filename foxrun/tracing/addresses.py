@@ -28,6 +28,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Any] = {}  # (address, bytes) -> weak reference
+        self._asked: set[int] = set()  # where storages begin whose address anybody could know
 
     def of_tensor(self, original: Any) -> Any:
         """Around Tensor.data_ptr."""
@@ -36,6 +37,7 @@ class Memory:
             address = int(original(one))
             _tell_address("Tensor.data_ptr", address)
             if address and one.device.type == "cpu" and one.layout == torch.strided:
+                self._asked.add(_start(one.untyped_storage()))
                 self._know(address, one.numel() * one.element_size(), one)
             return address
 
@@ -56,6 +58,39 @@ class Memory:
         if hasattr(module, "_ctypes"):
             patching.method(module._ctypes, "__init__", around)
 
+    def watch_sharing(self) -> None:
+        """Other ways in which the address of a tensor's memory gets around."""
+
+        def shared(original: Any) -> Any:
+            def call(one: Tensor, *args: Any, **kwargs: Any) -> Any:
+                if watching.current() is not None and one.device.type == "cpu" and one.layout == torch.strided:
+                    self._asked.add(_start(one.untyped_storage()))
+                return original(one, *args, **kwargs)
+
+            return call
+
+        def storage(original: Any) -> Any:
+            def data_ptr(one: Any) -> Any:
+                found = original(one)
+                if watching.current() is not None:
+                    self._asked.add(int(found))
+                return found
+
+            return data_ptr
+
+        for name in ("numpy", "__array__", "__dlpack__", "share_memory_"):
+            patching.method(Tensor, name, shared)
+        patching.method(torch.UntypedStorage, "data_ptr", storage)
+
+    def unasked(self, address: int) -> Tensor | None:
+        """The tensor in whose memory an address lies though nobody could know it: it was reached from another's."""
+        for one in tensors():
+            storage = one.untyped_storage()
+            start = _start(storage)
+            if start <= address < start + storage.nbytes():
+                return one if start not in self._asked and storage.resizable() else None
+        return None
+
     def at(self, address: int) -> tuple[int, int, Any] | None:
         """(address, bytes, tensor or array) of the smallest known memory that an address lies in."""
         found = None
@@ -75,7 +110,7 @@ class Memory:
         ]
         for one in tensors() if ends else ():
             storage = one.untyped_storage()
-            if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
+            if _start(storage) <= address < _start(storage) + storage.nbytes():
                 return 0, None
         end, _, owner = max(ends, key=lambda item: item[:2], default=(address, 0, None))
         return address - end, owner
@@ -87,6 +122,14 @@ class Memory:
                 del self._known[next(iter(self._known))]
         self._known.pop((address, size), None)
         self._known[address, size] = weakref.ref(owner)
+
+
+_plain_address = torch.UntypedStorage.data_ptr
+
+
+def _start(storage: Any) -> int:
+    """Where a storage begins; asking it here tells nobody."""
+    return int(_plain_address(storage))
 
 
 def _tell_address(name: str, address: int) -> None:
@@ -113,7 +156,7 @@ def end_of(owner: Any) -> int:
     """Where the memory ends that a tensor or an array is a view of."""
     if isinstance(owner, Tensor):
         storage = owner.untyped_storage()
-        return int(storage.data_ptr()) + int(storage.nbytes())
+        return int(_start(storage)) + int(storage.nbytes())
     while isinstance(getattr(owner, "base", None), type(owner)):
         owner = owner.base
     return int(owner.__array_interface__["data"][0]) + int(owner.nbytes)

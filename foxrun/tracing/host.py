@@ -38,6 +38,7 @@ def watch() -> None:
     imports.when_imported("multiprocessing", lambda m: _functions(m, "multiprocessing", ("cpu_count",)))
     imports.when_imported("concurrent.futures._base", _futures)
     imports.when_imported("multiprocessing.pool", _pools)
+    imports.when_imported("torch.utils.data.dataloader", _loaders)
     _own_builtins()
     sys.addaudithook(_audit)
 
@@ -291,3 +292,18 @@ def _pools(module: ModuleType) -> None:
                 watching.event(active, "host", "imap_unordered", order.pop(0), where.caller())
 
     iterator._set, iterator.next, iterator.__next__ = _set, next_result, next_result
+
+
+def _loaders(module: ModuleType) -> None:
+    """A DataLoader that hands batches over as its workers finish them."""
+
+    def around(original: Any) -> Any:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            active = watching.current()
+            if active is not None and kwargs.get("in_order") is False:
+                watching.event(active, "host", "DataLoader.in_order", False, where.caller())
+            original(self, *args, **kwargs)
+
+        return __init__
+
+    patching.method(module.DataLoader, "__init__", around)

@@ -31,6 +31,7 @@ FILLS = {"memmove": (0, 2), "memset": (0, 2)}  # which argument is written, and 
 def watch(operations: Operations) -> None:
     """Watch libraries that the program loads from now on, and ctypes' own memmove and memset."""
     memory = Memory()
+    memory.watch_sharing()
     patching.method(Tensor, "data_ptr", memory.of_tensor)
     imports.when_imported("numpy._core._internal", memory.watch_numpy)
     imports.when_imported("numpy.core._internal", memory.watch_numpy)
@@ -126,6 +127,8 @@ class _Caller:
         address, count = _address(args[written[0]]), _address(args[written[1]])
         found = self._memory.at(address)
         if found is None:
+            if (other := self._memory.unasked(address)) is not None:
+                return f"{SURELY}: {count} bytes into {shape_of(other)}, whose address nobody asked for"
             before, owner = self._memory.ends_before(address)
             nobodys = owner is not None and before < self._guards.behind(owner)
             return f"{SURELY if nobodys else PAST}: {count} bytes, {before} behind its end" if before else ""

@@ -141,7 +141,7 @@ def sorted_listings() -> None:
 
 
 def ordered_completion() -> None:
-    """concurrent.futures.as_completed, multiprocessing's imap_unordered."""
+    """concurrent.futures.as_completed, multiprocessing's imap_unordered, a DataLoader's in_order."""
 
     def futures(module: ModuleType) -> None:
         future: Any = module.Future
@@ -162,5 +162,15 @@ def ordered_completion() -> None:
     def pools(module: ModuleType) -> None:
         module.Pool.imap_unordered = module.Pool.imap
 
+    def loaders(module: ModuleType) -> None:
+        def around(original: Any) -> Any:
+            def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+                original(self, *args, **{**kwargs, **({"in_order": True} if "in_order" in kwargs else {})})
+
+            return __init__
+
+        patching.method(module.DataLoader, "__init__", around)
+
+    imports.when_imported("torch.utils.data.dataloader", loaders)
     imports.when_imported("concurrent.futures._base", futures)
     imports.when_imported("multiprocessing.pool", pools)

@@ -55,8 +55,8 @@ SWITCHES: dict[str, Switch] = {
         apply=switch_host.sorted_listings,
     ),
     "ordered-completion": Switch(
-        does="as_completed and imap_unordered hand results out in the order in which they were asked for",
-        code="executor.map(f, items) or pool.imap(f, items), instead of as_completed or imap_unordered",
+        does="as_completed, imap_unordered and DataLoader hand results out in the order in which they were asked for",
+        code="executor.map(f, items) or pool.imap(f, items), not as_completed, imap_unordered, in_order=False",
         hides=False,
         apply=switch_host.ordered_completion,
     ),

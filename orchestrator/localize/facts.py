@@ -40,6 +40,7 @@ CLOCK = (
 PROCESS = ("getpid", "getppid", "gethostname", "node", "uname", "get_ident", "get_native_id", "uuid1", "getnode")
 ENTROPY = ("urandom", "uuid4", "getrandom", "token_bytes", "token_hex", "randbits", "systemrandom", "entropy")
 LISTING = ("listdir", "scandir", "glob", "iglob", "rglob", "walk", "iterdir")
+UNORDERED = ("as_completed", "imap_unordered", "DataLoader.in_order")  # what ordered-completion sets in order
 COMPLETION = ("as_completed", "wait", "imap_unordered", "queue", "get", "gather")
 # What a program may read of the machine that it runs on.
 MACHINE = (
@@ -90,6 +91,7 @@ class Facts:
     other_header: Mapping[str, Any] = field(default_factory=dict)
     replay: Replay | None = None
     resumed: bool = False
+    unordered: bool = True  # the program may take results in the order in which they are done
     two_commands: bool = False  # the second twin was started by a command of its own
     parted_kind: str = "hostile"
     hostile_agreed: int = 0

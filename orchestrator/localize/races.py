@@ -27,7 +27,7 @@ from orchestrator.localize.trace import Event
 
 DELAYS = "delays"
 SHORT_MS, LONG_MS = 50, 300
-RATE = 0.8  # how often a pair parts whose delays end the race in both ways, cautiously
+RATE = 0.7  # how often a pair parts whose delays end the race in both ways, cautiously
 HANDED_AGAIN = "memory handed over before"
 OTHERS_WRITE = "is memory that others write"
 # Who waits in the first twin and who in the second: the first worker against all others, then the second.

@@ -137,6 +137,8 @@ def out_of_question(name: str, facts: Facts) -> bool:
     """Whether a switch cannot be the cure, so that twins which agree with it would be luck."""
     if name == "synchronous-copies":
         return not facts.cuda  # no copy of torch's is on its way
+    if name == "ordered-completion":
+        return not facts.unordered
     if name == "no-tf32":
         return not facts.cuda and facts.knob("float32_matmul_precision") == "highest"
     if name in ALIKE_IN_A_RACE:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,16 @@ class Trace:
         """Names of the processes that ``of`` started, in order of their start."""
         depth = of.count(".") + 1
         return [name for name in self.processes if name.startswith(f"{of}.") and name.count(".") == depth]
+
+    def mentions(self, words: Sequence[str], most: int = 200_000) -> bool:
+        """Whether a process has an event whose kind or name holds one of these words, among its first ``most``."""
+        wanted = [word.encode() for word in words]
+        for process in self.processes.values():
+            for line in islice(process.event_lines(), most):
+                head = line.partition(b'"ins"')[0]
+                if any(word in head for word in wanted):
+                    return True
+        return False
 
 
 def event_of(line: bytes) -> Event:
