@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from orchestrator.localize import cause_tests as t
 from orchestrator.localize import cause_tests_host as h
+from orchestrator.localize import cause_tests_operations as o
 from orchestrator.localize import cause_tests_races as r
+from orchestrator.localize import cause_tests_seeds as s
+from orchestrator.localize import operation_kinds as k
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Kind
 from orchestrator.localize.result import CONTROL_FLOW, HOST_VALUE, REORDERED
 
@@ -20,7 +23,7 @@ KINDS: tuple[Kind, ...] = (
         title="State that a resume does not restore",
         what="A run that goes on from a checkpoint lacks something that the first one had: moments, a generator's "
         "state, the replay, the data cursor, a gradient scaler; or draws once more on the way.",
-        tests=(h.resumed_parts, h.resumes_in_one),
+        tests=(s.resumed_parts, s.resumes_in_one),
         change="save and restore {leaf} with the checkpoint, and draw nothing between loading and the first step",
         reports=("https://github.com/huggingface/transformers/issues/11323",
                  "https://github.com/huggingface/transformers/issues/17032"),
@@ -42,7 +45,7 @@ KINDS: tuple[Kind, ...] = (
         title="Workers that are not seeded by the run's seed",
         what="A data loader's or pool's worker draws from a generator that it inherited, that nobody seeded, or that "
         "was seeded by time or process number.",
-        tests=(h.in_a_worker, h.from_a_worker),
+        tests=(s.in_a_worker, s.from_a_worker),
         remedies=("workers-seeded", "seed-generators", "fixed-entropy", "fixed-clock"),
         change="seed in the worker from the run's seed and the worker's or the item's number (worker_init_fn, "
         "numpy.random.default_rng([seed, item])): {where}",
@@ -53,7 +56,7 @@ KINDS: tuple[Kind, ...] = (
         name="time-seed",
         title="A seed taken from the clock or the process",
         what="The seed is the time, the process number, the host's name or what is made of them.",
-        tests=(h.seed_is_the_time, h.seed_beside_the_time, h.seed_near_the_time, t.narrowed("clock"),
+        tests=(s.seed_is_the_time, s.seed_beside_the_time, s.seed_near_the_time, t.narrowed("clock"),
                h.only_led_by("clock", "process")),
         remedies=("fixed-clock", "fixed-entropy"),
         change="take the seed from the run's own seed, not from the clock or the process: {where}",
@@ -64,7 +67,7 @@ KINDS: tuple[Kind, ...] = (
         title="The replay samples by a generator that the seed does not decide",
         what="What a replay buffer samples comes from a generator without a seed, from one that is made anew, or in an "
         "order that is not fixed. It shows first in whatever leaf comes next, from trial to trial another.",
-        tests=(h.replay_named, h.replay_draws),
+        tests=(s.replay_named, s.replay_draws),
         remedies=("seed-generators", "fixed-clock", "fixed-entropy", "hash-seed", "sorted-listings"),
         change="give the sampler a generator of its own, seeded by the run's seed, also after clear(): {where}",
         reports=(),
@@ -74,7 +77,7 @@ KINDS: tuple[Kind, ...] = (
         title="A generator that others draw from as well",
         what="A library, a thread or a log line draws from the global generator, so how many draws lie before one's "
         "own depends on timing or on what is installed.",
-        tests=(h.moved_by_others, r.raced_draws, h.extra_draws),
+        tests=(s.moved_by_others, r.raced_draws, s.extra_draws),
         change="draw from a generator of your own, seeded by the run's seed: {where}",
         reports=("https://numpy.org/doc/stable/reference/random/parallel.html",),
     ),
@@ -82,7 +85,7 @@ KINDS: tuple[Kind, ...] = (
         name="unseeded-generator",
         title="A generator that nobody seeds",
         what="random, numpy.random, default_rng() or Generator.seed() take their start from the operating system.",
-        tests=(h.seeded_by_nobody, h.seeded_by_entropy, h.entropy_as_data, h.clock_in_the_seed,
+        tests=(s.seeded_by_nobody, s.seeded_by_entropy, s.entropy_as_data, s.clock_in_the_seed,
                h.only_led_by("entropy")),
         remedies=("seed-generators", "fixed-entropy"),
         change="seed it from the run's seed before the first draw: {where}",
@@ -127,8 +130,8 @@ KINDS: tuple[Kind, ...] = (
         name="duplicate-index",
         title="Several values written to one index",
         what="index_put_, scatter_ or index_copy_ with an index that is there twice: which value stays is a race.",
-        tests=(t.operation_in(t.WRITES_BY_INDEX, "writes by index: of duplicates the last wins", unless="True"),
-               t.duplicates, t.replay_parts_here("writes"), t.replay_agrees),
+        tests=(o.operation_in(k.WRITES_BY_INDEX, "writes by index: of duplicates the last wins", unless="True"),
+               o.duplicates, o.replay_parts_here("writes"), t.replay_agrees),
         remedies=_EXACT,
         change="make indices unique first, or keep the last of each by a stable sort: {where}",
         reports=("https://github.com/pytorch/pytorch/pull/57839",
@@ -140,10 +143,10 @@ KINDS: tuple[Kind, ...] = (
         title="Sums in the order in which threads arrive",
         what="Several threads add to one float (atomicAdd). Addition of floats is not associative, so the order "
         "decides the last bits.",
-        tests=(t.operation_in(t.ADDS_ATOMICALLY, "adds in the order in which threads arrive"), t.accumulates_by_index,
-               t.own_kernel_adds, t.kernel_parts,
-               t.replay_parts_here("adds"), t.replay_agrees,
-               t.made_equal_by("deterministic-algorithms-unfilled", "adds")),
+        tests=(o.operation_in(k.ADDS_ATOMICALLY, "adds in the order in which threads arrive"), o.accumulates_by_index,
+               o.own_kernel_adds, o.kernel_parts,
+               o.replay_parts_here("adds"), t.replay_agrees,
+               o.made_equal_by("deterministic-algorithms-unfilled", "adds")),
         remedies=_EXACT,
         change="use a sorted segment sum, or a one-hot product, instead: {where}",
         reports=("https://github.com/pytorch/pytorch/issues/51366",
@@ -154,8 +157,8 @@ KINDS: tuple[Kind, ...] = (
         name="scan-order",
         title="A scan or a kernel that reduces in no fixed order",
         what="A selective scan, a cumulative sum or a kernel of one's own adds its parts as blocks finish.",
-        tests=(t.operation_in(t.SCANS, "scans"), t.words_in(t.SCAN_NAME, "is a scan, or runs within one", STRONG),
-               t.kernel_parts, t.replay_parts_here("scans"), t.replay_agrees),
+        tests=(o.operation_in(k.SCANS, "scans"), o.words_in(k.SCAN_NAME, "is a scan, or runs within one", STRONG),
+               o.kernel_parts, o.replay_parts_here("scans"), t.replay_agrees),
         remedies=_EXACT,
         change="let each block write its own partial result and add them in a fixed order: {where}",
         reports=("https://github.com/MzeroMiko/VMamba/issues/257",
@@ -165,7 +168,7 @@ KINDS: tuple[Kind, ...] = (
         name="thread-count",
         title="The number of threads",
         what="A reduction is split by the number of threads, so another machine or setting adds in another order.",
-        tests=(t.threads_alone, t.parts_at_one_count, t.machine_read_before, t.reduces,
+        tests=(t.threads_alone, t.parts_at_one_count, t.machine_read_before, o.reduces,
                 t.narrowed("threads"), t.replay_varies("threads"),
                t.remedied("one-thread", PLAIN)),
         remedies=("one-thread",),
@@ -177,7 +180,7 @@ KINDS: tuple[Kind, ...] = (
         title="A choice made by measuring time",
         what="Each process measures which algorithm or block size is fastest, and keeps its own answer: runs are equal "
         "inside a process and part between two.",
-        tests=(t.config_differs, r.measured_time_decides, h.timed_before, h.clock_chooses,
+        tests=(o.config_differs, r.measured_time_decides, h.timed_before, h.clock_chooses,
                t.remedied("no-autotune", DECISIVE, against=WEAK)),
         remedies=("no-autotune", "fixed-clock"),
         change="fix the configuration, or keep the chosen one with the code: {where}",
@@ -188,7 +191,7 @@ KINDS: tuple[Kind, ...] = (
         name="cudnn",
         title="cuDNN's choice of algorithm",
         what="cudnn.benchmark measures which convolution is fastest; some algorithms add in no fixed order.",
-        tests=(t.convolution_on_cuda, t.knob_is("cudnn.benchmark", True), t.replay_parts_here("convolves"),
+        tests=(o.convolution_on_cuda, o.knob_is("cudnn.benchmark", True), o.replay_parts_here("convolves"),
                t.remedied("cudnn-deterministic", DECISIVE)),
         remedies=("cudnn-deterministic",),
         change="torch.backends.cudnn.benchmark = False; torch.backends.cudnn.deterministic = True, before: {where}",
@@ -198,7 +201,7 @@ KINDS: tuple[Kind, ...] = (
         name="reduced-precision",
         title="Products in TF32 or 16 bits",
         what="TF32 and 16-bit products differ with the kernel chosen, and split-K adds their parts in no fixed order.",
-        tests=(t.low_precision, t.casts_in_one, r.narrows_in_one_thread, t.remedied("no-tf32")),
+        tests=(o.low_precision, o.casts_in_one, r.narrows_in_one_thread, t.remedied("no-tf32")),
         remedies=("no-tf32",),
         change='torch.set_float32_matmul_precision("highest"), or compute it in float32: {where}',
         reports=("https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",),
@@ -207,8 +210,8 @@ KINDS: tuple[Kind, ...] = (
         name="algorithm-selection",
         title="A library that chooses among algorithms",
         what="cuBLAS, MKL and oneDNN choose by alignment of memory, workspace or stream, and each adds in its order.",
-        tests=(t.matmul, h.machine_read, h.address_read, t.narrowed("allocator"), t.replay_varies("memory", PLAIN),
-               t.replay_parts_here("multiplies"), t.remedied("deterministic-algorithms-unfilled", PLAIN, against=WEAK)),
+        tests=(o.matmul, h.machine_read, h.address_read, t.narrowed("allocator"), t.replay_varies("memory", PLAIN),
+               o.replay_parts_here("multiplies"), t.remedied("deterministic-algorithms-unfilled", PLAIN, against=WEAK)),
         remedies=_EXACT,
         change="CUBLAS_WORKSPACE_CONFIG=:4096:8 in the environment, one stream a handle, aligned inputs: {where}",
         reports=("https://docs.nvidia.com/cuda/cublas/#results-reproducibility",),

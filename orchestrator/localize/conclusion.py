@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from orchestrator.localize import source
 from orchestrator.localize.beyond import MEMORY, PAST, PAST_VIEW
-from orchestrator.localize.cause_tests import WRITES_BY_INDEX
 from orchestrator.localize.causes import judge
 from orchestrator.localize.facts import Facts
+from orchestrator.localize.operation_kinds import WRITES_BY_INDEX
 from orchestrator.localize.operations import Found
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Pair

@@ -14,8 +14,8 @@ from typing import Any
 from orchestrator.errors import JobFailed
 from orchestrator.hostile import HOSTILITIES
 from orchestrator.localize import bounded, slices
-from orchestrator.localize.cause_tests import ADDS_ATOMICALLY, WRITES_BY_INDEX
 from orchestrator.localize.events import align
+from orchestrator.localize.operation_kinds import ADDS_ATOMICALLY, WRITES_BY_INDEX
 from orchestrator.localize.operations import FIRST_LOOK, Found, concluded, window_of
 from orchestrator.localize.origins import Origin, restless
 from orchestrator.localize.pair import Kind, Pair, Window
