@@ -114,6 +114,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="foxrun", message="%(prog)s %(version)s", help="Print the version.")
 @click.option("--engine", type=click.Choice(["local", "argo"]), help="Where workflows run: this machine or a cluster.")
 @click.option("--namespace", help="Namespace of the workflows.")
 @click.option("--context", help="Context of the kubeconfig; selects the argo engine.")

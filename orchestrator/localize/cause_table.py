@@ -230,6 +230,7 @@ KINDS: tuple[Kind, ...] = (
                r.copies_waited_for),
         remedies=("synchronous-copies",),
         change="wait for the copy (torch.cuda.current_stream().synchronize(), or non_blocking=False) before: {where}",
+        change_on_cpu="hand over a copy (clone(), copy()), or wait for whoever fills that memory, before: {where}",
         reports=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     ),
     Kind(

@@ -22,7 +22,7 @@ def changed(weight: int, when: Callable[[Facts], bool], what: str) -> Test:
             return None
         if is_past(origin.a):
             return None  # it is known who wrote it
-        return Evidence(text=f"{origin.detail}; {what}", weight=weight)
+        return Evidence(text=f"its memory changed behind the operations that were seen; {what}", weight=weight)
 
     look.__doc__ = f"did memory change behind the operations that were seen; {what}?"
     return look

@@ -27,7 +27,7 @@ def raced(*ways: str, weight: int = DECISIVE) -> Test:
             return None
         if facts.origin.label.startswith("generator") or is_past(facts.origin.a):
             return None  # a draw has evidence of its own, and so has a write past its memory
-        return Evidence(text=f"twins that differ only in which threads wait part: {facts.origin.detail}", weight=weight)
+        return Evidence(text="twins that differ only in which threads wait part", weight=weight)
 
     look.__doc__ = f"do twins part that differ in delays alone, and is the origin: {', '.join(ways)}?"
     return look

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.localize.cause_tests import test
-from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG
+from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED, SEED
 
@@ -130,13 +130,14 @@ def from_a_worker(facts: Facts) -> str | None:
     return None
 
 
-@test(DECISIVE)
-def resumed_parts(facts: Facts) -> str | None:
+def resumed_parts(facts: Facts) -> Evidence | None:
     """is the second twin a resumed run?"""
     if not facts.resumed:
         return None
     leaf = f"{facts.steps.leaf} ({facts.steps.kind})"
-    return f"the second twin resumes, and the first row that parts shows {leaf} not restored"
+    text = f"the second twin resumes, and the first row that parts shows {leaf} not restored"
+    # From step 0 on a resumed run may as well be counted wrongly.
+    return Evidence(text=text, weight=DECISIVE if facts.steps.step else STRONG)
 
 
 RESUMES = re.compile(r"load_state_dict|torch\.load|set_rng_state|setstate|set_state|restore|resum|checkpoint|preempt")

@@ -17,7 +17,8 @@ CERTAIN, LIKELY, POSSIBLE = "certain", "likely", "possible"
 RULE = (
     "certain: an experiment speaks for it (the twins agree with its remedy, or part when they differ in it alone) or "
     "the trace shows it directly, and nothing measured speaks against it; likely: strong evidence, and none against it "
-    "that weighs as much; possible: the rest. Candidates are ordered by the weight of evidence for less that against."
+    "that weighs as much; possible: the rest. First stands the candidate with the most evidence for it, what speaks "
+    "against it subtracted; the others follow by confidence."
 )
 
 
@@ -43,6 +44,7 @@ class Kind:
     tests: tuple[Test, ...]
     remedies: tuple[str, ...] = ()
     change: str = ""
+    change_on_cpu: str = ""  # where it is another one than on a GPU
     reports: tuple[str, ...] = ()
 
 
@@ -72,7 +74,9 @@ def judge(facts: Facts, kinds: tuple[Kind, ...] | None = None) -> list[Cause]:
     if not ranked:
         text = "no known cause fits what was seen"
         return [Cause(name="unknown", title="Unknown", confidence=POSSIBLE, evidence=[text])]
-    return [cause for _, _, cause in sorted(ranked, key=lambda item: item[:2])]
+    first, *others = sorted(ranked, key=lambda item: item[:2])
+    others.sort(key=lambda item: (CERTAIN, LIKELY, POSSIBLE).index(item[2].confidence))
+    return [cause for _, _, cause in (first, *others)]
 
 
 def _confidence(pros: list[Evidence], cons: list[Evidence]) -> str:

@@ -53,7 +53,7 @@ def clean(session: Session) -> Localization:
     """The result of pairs that all agreed, and what that is worth."""
     rate = rules_out(session.pairs)
     kinds = Counter(trial.pair for trial in session.trials)
-    made = ", ".join(f"{count} {KINDS[name].split(' (')[0]}" for name, count in kinds.items())
+    made = "; ".join(f"{count} that {KINDS[name].split(' (')[0]}" for name, count in kinds.items())
     result = Localization(
         found=False,
         subject=session.request.title,
@@ -65,10 +65,21 @@ def clean(session: Session) -> Localization:
         seconds=round(time.monotonic() - session.started, 1),
     )
     text = (
-        f"no difference in {session.pairs} pairs of twins ({made}); a fault that parts {rate:.0%} of such pairs or "
-        "more would have been seen with 95 %"
+        f"no difference in {session.pairs} pairs of twins ({made}); {_printed(session)}a fault that parts {rate:.0%} "
+        "of such pairs or more would have been seen with 95 %"
     )
-    return dataclasses.replace(result, message=text, next="more pairs rule out rarer faults: --trials 20")
+    return dataclasses.replace(result, message=text, next=_after_clean(session))
+
+
+def _printed(session: Session) -> str:
+    """What is said of a difference that nobody can tell from a time or a path."""
+    return f"what they printed differs, and was not compared: {session.printed}; " if session.printed else ""
+
+
+def _after_clean(session: Session) -> str:
+    if session.printed:
+        return "write what counts into a file of FOXRUN_OUT, or into a step (foxrun.trace), and it is compared"
+    return "more pairs rule out rarer faults: --trials 20"
 
 
 def chosen(found: Sequence[Found]) -> Found | None:
@@ -125,6 +136,11 @@ def _result(
         )
         session.notes.append(text)
         step = operation.step
+    if session.request.other is not None and step == 0:
+        session.notes.append(
+            "both runs were held side by side from step 0; where the second one goes on from a later step, let both "
+            "say which step they make: foxrun.step(n), docs/tracing.md"
+        )
     others = {origin_name(item): item for item in found if item is not main and item.origin is not None}
     if main is not None:
         others.pop(origin_name(main), None)

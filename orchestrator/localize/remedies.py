@@ -16,10 +16,13 @@ from orchestrator.localize.origins import Origin
 from orchestrator.localize.pace import PACE
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
+    CHANGED_BEHIND,
     HIDDEN,
+    HOST_VALUE,
     NOT_ENOUGH,
     NOT_TRIED,
     OUTPUTS_DIFFER,
+    REORDERED,
     VERIFIED,
     Cause,
     Operation,
@@ -77,7 +80,7 @@ def _first_that_changes(
     if causes and causes[0].confidence == CERTAIN and not _switches(causes[0]):
         return None  # no switch is its cure, and what others came to would be luck
     for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
-        for name in BY_NAME[cause.name].remedies:
+        for name in _in_turn(cause, facts):
             if out_of_question(name, facts):
                 continue
             if name in on or any(r.name == name and not r.next_origin.startswith("the next") for r in tried.remedies):
@@ -145,6 +148,12 @@ def out_of_question(name: str, facts: Facts) -> bool:
         return any(facts.narrowed.get(kind) for kind in ("delays", PACE))
     # A native function does not ask torch which algorithms it may use.
     return name.startswith("deterministic-algorithms") and facts.kind == "kernel" and facts.op_is_native
+
+
+def _in_turn(cause: Cause, facts: Facts) -> list[str]:
+    """A cause's switches; where an order or a value of Python's differs, those of orders first."""
+    orders = ("hash-seed", "sorted-listings") if facts.how in (REORDERED, HOST_VALUE) else ()
+    return sorted(_switches(cause), key=lambda name: name not in orders)
 
 
 def _switches(cause: Cause) -> tuple[str, ...]:
@@ -238,11 +247,21 @@ def _append(
     )
 
 
+def _handed_at(facts: Facts) -> str:
+    """Where memory that changed was handed to torch: that line can copy it."""
+    origin = facts.origin
+    first = next((e for e in origin.chain if e.brings_data), None) if origin is not None else None
+    if origin is None or first is None or facts.how != CHANGED_BEHIND or first.where in ("", origin.a.where):
+        return ""
+    return f"; it was handed over at {first.where}"
+
+
 def code_changes(tried: Tried) -> None:
     """What to write, for the causes in question: a switch is no mended code."""
     judged = judge(tried.facts)
     for cause in judged[:1]:
         kind = BY_NAME.get(cause.name)
         if kind is not None and kind.change:
-            change = kind.change.replace("{leaf}", tried.facts.steps.leaf)
+            change = kind.change if tried.facts.cuda else kind.change_on_cpu or kind.change
+            change = change.replace("{leaf}", tried.facts.steps.leaf) + _handed_at(tried.facts)
             tried.remedies.append(Remedy(name="code", text=change, cause=cause.name, note="a change of the code"))

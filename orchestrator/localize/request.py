@@ -43,6 +43,12 @@ def localize(
     """
     if not subject:
         raise UsageError("there is nothing to localise", remedy="foxrun localize -- python train.py, or a pair's NAME")
+    if not is_command and (subject[0].endswith(".py") or subject[0].rpartition("/")[2].startswith("python")):
+        words = list(subject) if not subject[0].endswith(".py") else ["python", *subject]
+        raise UsageError(
+            f"{subject[0]!r} is no pair's name: a command stands after --",
+            remedy=f"foxrun localize -- {shlex.join(words)}",
+        )
     if not is_command:
         from orchestrator.localize.of_pair import localize_pair
 
@@ -50,6 +56,12 @@ def localize(
             subject, settings=settings, options=options, environ=environ, out=out, engine=engine, places=places,
             listener=listener,
         )  # fmt: skip
+    known = shutil.which(subject[0], path=environ.get("PATH")) or (directory / subject[0]).exists()
+    if not known and not subject[0].startswith("python"):
+        raise UsageError(
+            f"{subject[0]!r} cannot be started: there is no such program on PATH and no such file here",
+            remedy="check the command after --: foxrun localize -- python train.py",
+        )
     second = tuple(shlex.split(other)) if other else None
     request = Request(
         command=tuple(subject),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -19,6 +20,11 @@ from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.twin_run import TWINS
 
 FILES = "(files)"
+PRINTED = 100_000  # lines
+_NUMBER = re.compile(r"0x[0-9a-f.]+p[+-]?\d+|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_TIMED = re.compile(
+    r"\d ?(?:s|ms|us|sec|min|h)\b|/s\b|it/s|\d:\d\d|time|elapsed|second|took|speed|pid|/tmp|20\d\d-", re.IGNORECASE
+)
 THREADS = (1, max(2, min(8, 2 * processors())))
 KINDS = {
     "hostile": "differ in all that must not matter",
@@ -65,6 +71,8 @@ class Session:
     seconds: list[float] = field(default_factory=list)
     pairs: int = 0
     dumps: list[dict[str, Any]] = field(default_factory=list)
+    fails: bool = False  # both twins fail after they parted, so that a failure says nothing of a remedy
+    printed: str = ""  # the first line in which agreeing twins printed different numbers
     crashed: str = ""  # how a hostile twin died, where one did
     whole: Request | None = None  # the request from the start, while twins go on from a checkpoint
 
@@ -97,16 +105,21 @@ class Session:
         """Where the rows of a pair part; files that the twins wrote count when no row says anything."""
         found = _decided(compare_steps(pair.a.main.rows(), pair.b.main.rows()), _by_own_rows(pair))
         if found.step is not None and not (found.leaf == "(row)" and pair.failed):
+            if len(pair.failed) == len(TWINS) and not self.fails:
+                self.fails = True
+                said = pair.messages[0] or "no message"
+                self._note(f"the program fails in both twins all the same ({said}): what was before was compared")
             return found
         if not pair.in_time:  # they were ended for it, so their exit codes say nothing
             raise DeadlinePassed(
                 f"the twins did not end within {self.options.timeout_s:g} s",
                 remedy="give it a longer --timeout, or --steps N to look at the first N steps only",
             )
-        if pair.failed:
-            self._failed(pair)
+        if pair.failed and not (self.fails and len(pair.failed) == len(TWINS)):
+            self._failed(pair, found.rows)
         if found.step is not None:
             return found
+        self.printed = self.printed or printed_apart(pair)
         unlike = files_that_differ(pair)
         if unlike and not found.rows:
             return StepsFound(
@@ -143,12 +156,14 @@ class Session:
         self._note("twins from the checkpoint agreed: what parts them lies before it; they ran from their start again")
         return True
 
-    def _failed(self, pair: Pair) -> None:
+    def _failed(self, pair: Pair, rows: int) -> None:
         which = pair.failed
         said = [f"twin{i + 1} ended with exit code {pair.codes[i]}: {pair.messages[i] or 'no message'}" for i in which]
         text = f"the program failed: {said[0] if len(said) == 1 else f'{said[0]}'}"
         if which == [1]:
             text += f"; {HOSTILE_TWIN_ALONE}"
+        if rows > 1:
+            text += f"; {rows - 1} steps before it agree (--steps {rows - 1} looks at no more)"
         log = pair.folder / f"twin{which[0] + 1}" / "log"
         self.options.keep = True
         raise JobFailed(text, remedy=f"read {log}")
@@ -190,3 +205,15 @@ def files_that_differ(pair: Pair) -> list[str]:
 
 def _noise(name: str) -> bool:
     return Path(name).suffix in (".pyc", ".log", ".lock") or name.endswith("timing.jsonl") or "__pycache__" in name
+
+
+def printed_apart(pair: Pair) -> str:
+    """The first line in which the twins printed the same words and other numbers; a time or a speed is no such line."""
+    texts = []
+    for twin in TWINS:
+        file = pair.folder / twin / "log"
+        texts.append(file.read_text("utf-8", "replace").splitlines()[:PRINTED] if file.is_file() else [])
+    for one, other in zip(*texts, strict=False):
+        if one != other and _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and not _TIMED.search(one):
+            return f"{one.strip()[:60]!r} and {other.strip()[:60]!r}"
+    return ""

@@ -96,7 +96,7 @@ def with_lines(remedies: Sequence[Remedy], operation: Operation | None) -> list[
     """The remedies, with the origin's line quoted in their text."""
     if operation is None:
         return list(remedies)
-    quoted = f"{operation.where}" + (f": {operation.source}" if operation.source else "")
+    quoted = f"{operation.where}" + (f" (`{operation.source}`)" if operation.source else "")
     return [
         dataclasses.replace(
             item, text=item.text.replace("{where}", quoted or "the origin").replace("{name}", operation.name)

@@ -18,7 +18,8 @@ _WORDS = (
     "and|to|or|then|if|for|from|shows?|says?|tells?|tries|compares?|prints?|gives?|lists?|goes|continues?|"
     "does|is|with a"
 )
-_BARE = rf"(?:foxrun|git|make|python) [^\n;`]+?(?=\s*$|[,.:)]?\s+(?:{_WORDS})\b|[;,:)](?:\s|$)|\.(?:\s|$)|\s\()"
+_ENDS = rf"\s*$|[,.:)]?\s+(?:{_WORDS})\b|[;,:)](?:\s|$)|(?<!\.)\.(?:\s|$)|\s\(|\s+#\s"
+_BARE = rf"(?:[A-Z_]+=\S+ )*(?:foxrun|git|make|python) [^\n;`]+?(?={_ENDS})"
 _COMMAND = re.compile(rf"`([^`\n]+)`|(?<![\w/.-])({_BARE})")
 
 
