@@ -134,8 +134,13 @@ def relative(filename: str) -> str:
 
 
 def _find_roots() -> list[str]:
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    module = sys.modules.get("__main__")
+    main = getattr(module, "__file__", None)
     folders = [os.path.dirname(os.path.abspath(main))] if main else []  # noqa: PTH100, PTH120
+    # Of ``python -m package`` the folder that holds the package, so that its files have the names that people use.
+    package = getattr(getattr(module, "__spec__", None), "parent", None) or ""
+    for _ in package.split(".") if package and folders else ():
+        folders[0] = os.path.dirname(folders[0])  # noqa: PTH120
     with contextlib.suppress(OSError):
         folders.append(os.getcwd())  # noqa: PTH109
     return [folder.rstrip(os.sep) + os.sep for folder in folders]

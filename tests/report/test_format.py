@@ -92,6 +92,7 @@ def test_two_values_are_parted_into_what_they_share(a: str, b: str, expected: tu
         ("see foxrun doctor.", ["foxrun doctor"]),
         ("foxrun check tells whether the trainer parts from itself", ["foxrun check"]),
         ("foxrun compare a.jsonl b.jsonl --rtol 1e-5", ["foxrun compare a.jsonl b.jsonl --rtol 1e-5"]),
+        ("hash-seed helps; PYTHONHASHSEED=0 python ...   # or sort: for x in y", ["PYTHONHASHSEED=0 python ..."]),
         ("", []),
     ],
 )  # fmt: skip
