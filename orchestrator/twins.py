@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _LOOKS = 10
 _LOOK_S = 2.0
 _MESSAGE_CHARACTERS = 500
+_NO_PROGRAM = ("SyntaxError", "IndentationError", "TabError")
+_PLACE = re.compile(r' *File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _MESSAGE_BYTES = 8192
 _READ_AT_ONCE = 1 << 20
 _LONGEST_LINE = 1 << 16
@@ -160,6 +163,9 @@ class Twin:
             with contextlib.suppress(OSError):
                 tail = read_regular(self._log, -_MESSAGE_BYTES, _MESSAGE_BYTES).decode(errors="replace").splitlines()
             text = next((entry for entry in reversed(tail) if entry.strip()), "")
+            place = next((found for entry in reversed(tail) if (found := _PLACE.match(entry))), None)
+            if place is not None and text.startswith(_NO_PROGRAM):  # nothing else says where
+                text += f" ({place['file'].rpartition('/')[2]}, line {place['line']})"
         return printable(" ".join(text.split())[:_MESSAGE_CHARACTERS])
 
     def kill(self) -> None:

@@ -20,6 +20,7 @@ from orchestrator.localize.remedies import Tried
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
     HOST_VALUE,
+    NOT_TRIED,
     OUTPUTS_DIFFER,
     Localization,
     Operation,
@@ -35,8 +36,10 @@ _NEVER = "faults that part a pair more rarely than these pairs would show"
 def told(session: Session, steps: StepsFound, pair: Pair, found: Sequence[Found], tried: Tried) -> Localization:
     """The result of a pair that parted; its traces go."""
     result = _result(session, steps, tried.instead or chosen(found), found, tried.facts)
+    untried = [item.name for item in tried.remedies if item.outcome == NOT_TRIED and "time was over" in item.note]
     result = dataclasses.replace(
         result,
+        not_looked_at=result.not_looked_at + [f"whether {name} cures it: the time was over" for name in untried],
         causes=judge(tried.facts),
         remedies=source.with_lines(tried.remedies, result.operation),
         replay=tried.facts.replay,

@@ -162,6 +162,8 @@ class Session:
         text = f"the program failed: {said[0] if len(said) == 1 else f'{said[0]}'}"
         if which == [1]:
             text += f"; {HOSTILE_TWIN_ALONE}"
+        if "EOFError" in said[0]:
+            text += "; twins have no standard input: give it a file"
         if rows > 1:
             text += f"; {rows - 1} steps before it agree (--steps {rows - 1} looks at no more)"
         log = pair.folder / f"twin{which[0] + 1}" / "log"

@@ -50,3 +50,15 @@ def test_a_program_that_does_the_same_each_time_is_clean_and_the_result_says_how
 def test_a_program_that_fails_is_a_failed_job(tmp_path: Path) -> None:
     _, told = localize(tmp_path, "raise SystemExit('no data')\n", code=5)
     assert "the program failed: twin1 ended with exit code 1: no data" in told
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("x = 1\ny = (\n", "'(' was never closed (program.py, line 2)"),
+        ("input()\n", "twins have no standard input: give it a file"),
+    ],
+)
+def test_a_failure_says_where_and_what_twins_have_not(tmp_path: Path, source: str, said: str) -> None:
+    _, told = localize(tmp_path, source, code=5)
+    assert said in told
