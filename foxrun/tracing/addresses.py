@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from foxrun.tracing import patching, recorder, watching, where
+from foxrun.tracing import handed, patching, recorder, watching, where
 
 PAST = "writes past its memory"
 PAST_VIEW = "writes past its view"
@@ -36,9 +36,10 @@ class Memory:
         def data_ptr(one: Tensor) -> int:
             address = int(original(one))
             _tell_address("Tensor.data_ptr", address)
-            if address and one.device.type == "cpu" and one.layout == torch.strided:
-                self._asked.add(_start(one.untyped_storage()))
-                self._know(address, one.numel() * one.element_size(), one)
+            with torch._C.DisableTorchFunctionSubclass():  # a subclass sees the program's calls alone
+                if address and one.device.type == "cpu" and one.layout == torch.strided:
+                    self._asked.add(_start(one.untyped_storage()))
+                    self._know(address, _size(one), one)
             return address
 
         return data_ptr
@@ -57,6 +58,24 @@ class Memory:
 
         if hasattr(module, "_ctypes"):
             patching.method(module._ctypes, "__init__", around)
+            patching.method(type(module.array(0)), "resize", self._resizing)
+
+    def _resizing(self, original: Any) -> Any:
+        """numpy refuses to resize what is weakly referenced, or has another reference beside its name."""
+
+        def resize(array: Any, *shape: Any, refcheck: bool = True) -> None:
+            if refcheck and sys.getrefcount(array) > 3:  # its name, the parameter, getrefcount's own
+                return original(array, *shape, refcheck=True)  # type: ignore[no-any-return]
+            tables: tuple[dict[Any, Any], ...] = (self._known, handed._owners, handed._at)
+            for table in tables:
+                for key, reference in table.copy().items():
+                    if reference() is array:
+                        table.pop(key, None)
+            reference = None
+            original(array, *shape, refcheck=False)
+            return None
+
+        return resize
 
     def watch_sharing(self) -> None:
         """Other ways in which the address of a tensor's memory gets around."""
@@ -94,10 +113,10 @@ class Memory:
     def at(self, address: int) -> tuple[int, int, Any] | None:
         """(address, bytes, tensor or array) of the smallest known memory that an address lies in."""
         found = None
-        for (start, size), reference in self._known.items():
+        for (start, size), reference in self._known.copy().items():  # of other threads too
             if start <= address < start + size and (found is None or size < found[1]):
                 owner = reference()
-                found = (start, size, owner) if owner is not None else found
+                found = (start, size, owner) if _lies(owner, start, size) else found
         return found
 
     def ends_before(self, address: int) -> tuple[int, Any]:
@@ -105,8 +124,8 @@ class Memory:
         whose memory that is."""
         ends = [
             (s + n, number, owner)
-            for number, ((s, n), reference) in enumerate(self._known.items())
-            if 0 < address + 1 - s - n <= PAGE and (owner := reference()) is not None
+            for number, ((s, n), reference) in enumerate(self._known.copy().items())
+            if 0 < address + 1 - s - n <= PAGE and _lies(owner := reference(), s, n)
         ]
         for one in tensors() if ends else ():
             storage = one.untyped_storage()
@@ -117,14 +136,30 @@ class Memory:
 
     def _know(self, address: int, size: int, owner: Any) -> None:
         if len(self._known) >= KNOWN:
-            self._known = {key: ref for key, ref in self._known.items() if ref() is not None}
-            while len(self._known) >= KNOWN:
-                del self._known[next(iter(self._known))]
+            for key, reference in self._known.copy().items():
+                if reference() is None:
+                    self._known.pop(key, None)
+            for key in list(self._known)[: max(0, len(self._known) - KNOWN + 1)]:
+                self._known.pop(key, None)
         self._known.pop((address, size), None)
         self._known[address, size] = weakref.ref(owner)
 
 
 _plain_address = torch.UntypedStorage.data_ptr
+_plain_pointer = Tensor.data_ptr
+
+
+def _size(one: Tensor) -> int:
+    """Bytes from a tensor's first to its last."""
+    last = sum((count - 1) * stride for count, stride in zip(one.shape, one.stride(), strict=True))
+    return (last + 1) * one.element_size() if one.numel() else 0
+
+
+def _lies(owner: Any, start: int, size: int) -> bool:
+    """Whether a tensor or an array still lies where it was when it was asked: both can be given other memory."""
+    if isinstance(owner, Tensor):
+        return _plain_pointer(owner) == start and start + size <= _storage_end(owner)
+    return owner is not None and owner.nbytes == size and owner.__array_interface__["data"][0] == start
 
 
 def _start(storage: Any) -> int:
@@ -149,17 +184,48 @@ def tensors() -> Iterator[Tensor]:
         if type(one) is not Tensor and type(one) is not torch.nn.Parameter:
             continue
         if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
+            try:
+                one.untyped_storage()
+            except (NotImplementedError, RuntimeError):
+                continue  # what vmap and its like wrap has no memory
             yield one
 
 
 def end_of(owner: Any) -> int:
     """Where the memory ends that a tensor or an array is a view of."""
+    owner = _last_base(owner)
     if isinstance(owner, Tensor):
-        storage = owner.untyped_storage()
-        return int(_start(storage)) + int(storage.nbytes())
-    while isinstance(getattr(owner, "base", None), type(owner)):
-        owner = owner.base
+        return _storage_end(owner)
     return int(owner.__array_interface__["data"][0]) + int(owner.nbytes)
+
+
+def is_all(owner: Any) -> bool:
+    """Whether nothing of the program's can follow: not where the memory came from a buffer, a mapping or C."""
+    owner = _last_base(owner)
+    if isinstance(owner, Tensor):
+        return bool(owner.untyped_storage().resizable())
+    return owner.base is None and bool(owner.flags.owndata)
+
+
+def _storage_end(one: Tensor) -> int:
+    storage = one.untyped_storage()
+    return _start(storage) + int(storage.nbytes())
+
+
+def _last_base(owner: Any) -> Any:
+    """The tensor or array whose memory another one is a view of, as far as it is known."""
+    if isinstance(owner, Tensor):
+        if owner.untyped_storage().resizable():
+            return owner
+        array = handed.owner_at(_start(owner.untyped_storage()))
+        if array is None:
+            return owner
+        owner = array
+    import numpy as np
+
+    while isinstance(getattr(owner, "base", None), (np.ndarray, Tensor)):
+        owner = owner.base
+    return owner
 
 
 def watch_views(module: ModuleType) -> None:

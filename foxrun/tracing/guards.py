@@ -7,6 +7,7 @@ They are filled for the time of one call and put back: a write past the end is s
 from __future__ import annotations
 
 import os
+import threading
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -33,6 +34,9 @@ class Guards:
 
     def __init__(self, ctypes: ModuleType) -> None:
         self._read, self._write = ctypes.string_at, ctypes.memmove
+        self._lock = threading.Lock()
+        self._planted: dict[int, tuple[Guard, int]] = {}  # by address, and for how many calls
+        os.register_at_fork(after_in_child=self._forked)
         try:
             self._usable = ctypes.CDLL(None).malloc_usable_size
         except (AttributeError, OSError):
@@ -48,9 +52,16 @@ class Guards:
         count = min(int(self._usable(base)) - size, MOST)
         if count <= 0:
             return None
-        guard = Guard(base + size, self._read(base + size, count), bytes([_fill()]) * count)
-        self._write(guard.address, guard.filled, count)
+        with self._lock:  # calls of several threads may be handed the same memory: the last one takes the fill back
+            guard, calls = self._planted.get(base + size, (None, 0))
+            if guard is None or len(guard.filled) != count:
+                guard, calls = Guard(base + size, self._read(base + size, count), bytes([_fill()]) * count), 0
+                self._write(guard.address, guard.filled, count)
+            self._planted[guard.address] = guard, calls + 1
         return guard
+
+    def _forked(self) -> None:
+        self._lock, self._planted = threading.Lock(), {}
 
     def behind(self, owner: Any) -> int:
         """How many bytes behind the memory of a tensor or an array are nobody's."""
@@ -62,9 +73,15 @@ class Guards:
         return bytes(self._read(address, min(end - address, REST))) if end > address else b""
 
     def look(self, guard: Guard) -> int:
-        """How many bytes behind the end were written; what was there before is there again."""
-        now = self._read(guard.address, len(guard.filled))
-        self._write(guard.address, guard.before, len(guard.before))
+        """How many bytes behind the end were written; what was there before is there again after the last call."""
+        with self._lock:
+            now = self._read(guard.address, len(guard.filled))
+            calls = self._planted.get(guard.address, (guard, 1))[1] - 1
+            if calls > 0:
+                self._planted[guard.address] = guard, calls
+            else:
+                self._planted.pop(guard.address, None)
+                self._write(guard.address, guard.before, len(guard.before))
         return sum(a != b for a, b in zip(now, guard.filled, strict=True)) if now != guard.filled else 0
 
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from foxrun.tracing import host_values, imports, patching
-from foxrun.tracing.addresses import PAST, PAST_VIEW, SURELY, Memory, end_of, tensors, watch_views
+from foxrun.tracing import host_values, imports, patching, processes
+from foxrun.tracing.addresses import PAST, PAST_VIEW, SURELY, Memory, end_of, is_all, tensors, watch_views
 from foxrun.tracing.guards import REST, Guard, Guards
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.recorder import Fingerprint
@@ -46,6 +46,7 @@ class _Caller:
     def __init__(self, operations: Operations, memory: Memory, guards: Guards) -> None:
         self._operations, self._memory, self._guards = operations, memory, guards
         self._looks = LOOKS
+        self._searches: dict[str, int] = {}  # by line
         self._calls = self._running = 0
 
     def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False) -> Any:
@@ -55,7 +56,7 @@ class _Caller:
             return call(*args, **kwargs)
         before = None
         try:
-            with recorder.quiet():
+            with recorder.quiet(), torch._C.DisableTorchFunctionSubclass():
                 before = self._before(name, args)
         except Exception as error:
             recorder.trouble(error)
@@ -68,7 +69,7 @@ class _Caller:
                 self._running -= 1
         if before is not None:
             try:
-                with recorder.quiet():
+                with recorder.quiet(), torch._C.DisableTorchFunctionSubclass():
                     self._after(name, before, result if told else None, past)
             except Exception as error:
                 recorder.trouble(error)
@@ -77,32 +78,38 @@ class _Caller:
     def _before(self, name: str, args: tuple[Any, ...]) -> _Before | None:
         given: list[tuple[str, Tensor]] = []
         spans: list[tuple[int, int]] = []
-        owners: list[Any] = []
+        owners: list[tuple[int, int, Any]] = []
         for number, address in enumerate(map(_address, args)):
             found = self._memory.at(address) if address else None
             spans.append((address, 1))  # of a buffer that was not asked for its address
             if found is not None:
                 start, size, owner = found
+                if not isinstance(owner, Tensor) and owner.dtype.hasobject:
+                    continue  # addresses of objects
                 given.append((str(number), _tensor(owner)))
                 spans.append((start, size))
-                owners.append(owner)
+                owners.append(found)
         if not given and name not in FILLS:
             return None  # a call that touches no memory of the program's: a clock, a lock
         operations = self._operations
         ins = [(label, operations.hash(one), operations.storages.source(one)) for label, one in given]
-        looks = self._looks and threading.active_count() == 1  # another thread may write what is its own
+        # Another thread may write what is its own; and a forked child has no threads to copy much with.
+        looks = self._looks and threading.active_count() == 1 and not processes.is_child()
         others = [(shape, flat, flat.clone()) for shape, flat in _bystanders(spans)] if looks else []
         self._looks = max(0, self._looks - 1)
-        beyond, place = self._beyond(name, args), operations.place()
-        planted = {id(owner): self._guards.plant(owner) for owner in owners} if not beyond else {}
-        guards, rests = [guard for guard in planted.values() if guard is not None], self._rests(spans, owners)
+        place, rests = operations.place(), self._rests(spans, owners)
+        beyond = self._beyond(name, args, place[0])
+        planted = {id(owner): self._guards.plant(owner) for *_, owner in owners} if not beyond else {}
+        guards = [guard for guard in planted.values() if guard is not None]
         self._calls, self._running = self._calls + 1, self._running + 1
         return _Before(given, ins, others, beyond, place, guards, rests, (self._calls, self._running > 1))
 
-    def _rests(self, spans: list[tuple[int, int]], owners: list[Any]) -> list[tuple[str, int, int, bytes]]:
+    def _rests(
+        self, spans: list[tuple[int, int]], owners: list[tuple[int, int, Any]]
+    ) -> list[tuple[str, int, int, bytes]]:
         """Bytes behind what is a view of more, but for those that another pointer was handed for."""
         found = []
-        for owner, (start, size) in zip(owners, [span for span in spans if span[1] > 1], strict=False):
+        for start, size, owner in owners:
             end = end_of(owner)
             if end > start + size and not any(start + size <= s < start + size + REST for s, _ in spans):
                 found.append((shape_of(_tensor(owner)), start + size, end, self._guards.rest(start + size, end)))
@@ -119,14 +126,19 @@ class _Caller:
                 return f"{PAST_VIEW}: {changed} bytes behind {shape}, in the memory that it is a view of"
         return ""
 
-    def _beyond(self, name: str, args: tuple[Any, ...]) -> str:
+    def _beyond(self, name: str, args: tuple[Any, ...], line: str) -> str:
         """Of functions of which it is known how much they write."""
         written = FILLS.get(name)
         if written is None or len(args) <= max(written):
             return ""
         address, count = _address(args[written[0]]), _address(args[written[1]])
         found = self._memory.at(address)
+        if not count:
+            return ""
         if found is None:
+            self._searches[line] = self._searches.get(line, 0) + 1
+            if self._searches[line] > LOOKS:
+                return ""
             if (other := self._memory.unasked(address)) is not None:
                 return f"{SURELY}: {count} bytes into {shape_of(other)}, whose address nobody asked for"
             before, owner = self._memory.ends_before(address)
@@ -137,14 +149,15 @@ class _Caller:
             return ""
         return (
             f"{SURELY}: {count} bytes where {whole} are left"
-            if count > whole
+            if count > whole and is_all(found[2])
             else (f"{PAST_VIEW}: {count} bytes where {left} are left of it")
         )
 
     def _after(self, name: str, before: _Before, result: Any, past: int) -> None:
         operations = self._operations
         # First of all, since hashing writes as well.
-        changed = [shape for shape, flat, old in before.others if not torch.equal(flat, old)]
+        alone = before.overlap == (self._calls, False)  # what a callback's calls wrote is theirs
+        changed = [shape for shape, flat, old in before.others if alone and not torch.equal(flat, old)]
         value = before.beyond or (f"{SURELY}: {past} bytes behind its end, which are nobody's" if past else "")
         value = value or self._past_views(before)
         if changed and not value:
@@ -191,7 +204,17 @@ def _bystanders(given: list[tuple[int, int]]) -> list[tuple[str, Tensor]]:
 
 
 def _tensor(owner: Any) -> Tensor:
-    return owner.detach() if isinstance(owner, Tensor) else torch.from_numpy(owner)
+    """Its memory as a tensor, whatever numpy's dtype, and be it read-only."""
+    if isinstance(owner, Tensor):
+        return owner.detach()
+    import ctypes
+
+    memory: Any = (ctypes.c_char * owner.nbytes).from_address(owner.__array_interface__["data"][0])
+    memory.owner = owner  # lives as long as the tensor
+    dtype = getattr(torch, owner.dtype.name, None) if owner.dtype.isnative else None
+    if not isinstance(dtype, torch.dtype):
+        return torch.frombuffer(memory, dtype=torch.uint8)
+    return torch.frombuffer(memory, dtype=dtype).reshape(owner.shape)
 
 
 def _address(value: Any) -> int:
@@ -203,6 +226,13 @@ def _address(value: Any) -> int:
         return plain
     import ctypes
 
+    if isinstance(value, ctypes.Array):  # cast would leave a reference cycle in it, and its buffer exported
+        return ctypes.addressof(value)
+    if isinstance(value, (ctypes._Pointer, ctypes._CFuncPtr, ctypes.c_char_p, ctypes.c_wchar_p)):  # type: ignore[attr-defined]
+        return ctypes.c_void_p.from_address(ctypes.addressof(value)).value or 0
+    own = hasattr(type(value), "_as_parameter_") and not type(value).__module__.startswith("numpy.")
+    if own or isinstance(value, (ctypes.Structure, ctypes.Union)):
+        return 0  # by value; or what is worked out anew each time
     try:
         return ctypes.cast(value, ctypes.c_void_p).value or 0
     except (ctypes.ArgumentError, TypeError):

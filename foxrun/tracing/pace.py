@@ -6,12 +6,14 @@ changes from reading to reading; so do timeit's, and what CUDA events say lies b
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import threading
 from collections.abc import Callable
 from hashlib import blake2b
 from itertools import count
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from foxrun.tracing import imports, patching, where
@@ -29,14 +31,13 @@ def watch(seed: int) -> None:
         digest = blake2b(start + next(readings).to_bytes(8, "little"), digest_size=4).digest()
         return float(MOST ** (int.from_bytes(digest, "little") / 2**32))
 
-    def around(whole: bool) -> Callable[[Any], Any]:
-        return lambda original: _paced(original, factor, whole)
-
     def clocks(time: ModuleType) -> None:
         for name in CLOCKS:
+            # One clock for all threads, as timestamps are handed on; each thread has its own thread_time.
+            state: Any = threading.local() if name == "thread_time" else SimpleNamespace()
             for full, whole in ((name, False), (f"{name}_ns", True)):
                 if hasattr(time, full):
-                    patching.function(time, full, around(whole))
+                    patching.function(time, full, functools.partial(_paced, factor=factor, whole=whole, state=state))
 
     def events(cuda: ModuleType) -> None:
         patching.method(cuda.Event, "elapsed_time", lambda original: lambda *args: original(*args) * factor())
@@ -45,16 +46,24 @@ def watch(seed: int) -> None:
     imports.when_imported("torch.cuda", events)
 
 
-def _paced(original: Callable[[], Any], factor: Callable[[], float], whole: bool) -> Callable[[], Any]:
-    state = threading.local()  # process and thread clocks differ from thread to thread
+def _paced(original: Callable[[], Any], factor: Callable[[], float], whole: bool, state: Any) -> Callable[[], Any]:
+    """``state``: how far the clock is ahead, in seconds, and when that was; seconds and nanoseconds share it."""
+    unit = 1e9 if whole else 1.0
+    held = [threading.Lock()]
+    state.lock = getattr(state, "lock", held)
+    lock: list[threading.Lock] = state.lock
+    os.register_at_fork(after_in_child=lambda: lock.__setitem__(0, threading.Lock()))
 
     def reading() -> Any:
-        now = original()
         if not _measures():
-            return now
-        last, ahead = getattr(state, "last", now), getattr(state, "ahead", 0.0)
-        state.last, state.ahead = now, ahead + (now - last) * (factor() - 1.0)
-        return now + int(state.ahead) if whole else now + state.ahead
+            return original()
+        with lock[0]:
+            now = original()
+            seconds = now / unit
+            last, ahead = getattr(state, "last", seconds), getattr(state, "ahead", 0.0)
+            state.last = max(last, seconds)
+            state.ahead = ahead = ahead + (state.last - last) * (factor() - 1.0)
+        return now + int(ahead * unit) if whole else now + ahead
 
     return reading
 

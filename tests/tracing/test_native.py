@@ -102,3 +102,64 @@ run.step()
     assert run.code == 0
     names = [[leaf[0] for leaf in row["leaves"] if leaf[0].startswith("weight")] for row in run.rows()[:2]]
     assert names[0] == names[1] == ["weight.weight", "weight.bias"]
+
+
+UNUSUAL = """
+import ctypes, os, threading, warnings
+import numpy as np
+import torch
+warnings.simplefilter("error")
+libc = ctypes.CDLL(None)
+libc.memcpy.argtypes, libc.memcpy.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
+source = torch.arange(16.0)
+held = bytearray(64)
+buffer = (ctypes.c_char * 64).from_buffer(held)
+libc.memcpy(buffer, source.data_ptr(), 64)
+del buffer
+held.extend(b"more")  # nothing exports it any longer
+array = np.arange(4.0)
+libc.memcpy(array.ctypes.data, source.data_ptr(), 32)
+array.resize(8)
+for dtype in (object, "U5", "M8[s]", ">f4", np.longdouble):
+    odd = np.zeros(2, dtype)
+    libc.memcpy(odd.ctypes.data, odd.ctypes.data, odd.nbytes)
+seen = []
+class Logged(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        seen.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+logged = torch.zeros(4).as_subclass(Logged)
+libc.memcpy(logged.data_ptr(), source.data_ptr(), 16)
+assert seen == ["data_ptr"], seen
+def inside(row):
+    ctypes.memset(ctypes.create_string_buffer(8), 0, 8)
+    return row * 2
+torch.vmap(inside)(torch.ones(3, 4))
+class My(np.ndarray): pass
+pool = np.ones((4, 4), np.float32)
+ctypes.memset(pool[0].view(My).ctypes.data, 0, 64)
+part = np.frombuffer(held, np.float32, count=4)
+ctypes.memset(part.ctypes.data, 0, 64)
+wide = torch.zeros(1).expand(1000000)
+wide.data_ptr()
+kept = []
+for n in range(50):
+    kept.append(torch.ones(1000 + n))
+    ctypes.memset(kept[-1].data_ptr(), 0, 4000)
+moved = [torch.ones(64 + n) for n in range(30)]
+for one in moved:
+    one.data_ptr()
+    one.data = torch.zeros(2)
+for n in range(60):
+    kept.append(torch.ones(64 + n))
+    ctypes.memset(kept[-1].data_ptr(), 0, 256 + 4 * n)
+for _ in range(1000):
+    ctypes.memset(ctypes.create_string_buffer(8), 0, 8)  # looked for a few times only
+"""
+
+
+def test_legal_uses_go_on_as_they_are_and_are_no_writes_past_memory(tmp_path: Path) -> None:
+    run = traced(tmp_path, script(tmp_path, UNUSUAL))
+    assert (run.code, run.stderr) == (0, "")
+    assert [e["value"] for e in run.events() if e["kind"] == "kernel" and "surely" in e["value"]] == []

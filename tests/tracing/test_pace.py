@@ -36,3 +36,29 @@ def test_what_seems_fastest_is_the_pace_s_doing_and_clocks_go_forward(tmp_path: 
 def test_a_plan_with_another_pace_is_told(tmp_path: Path) -> None:
     done = traced(tmp_path, script(tmp_path, "print(1)"), plan={"pace": "fast"})
     assert (done.code, done.stdout) == (0, "1\n") and "pace is 'fast'" in done.stderr
+
+
+THREADS = """
+import queue, threading, time
+sent, late = queue.Queue(), []
+def worker():
+    for _ in range(30):
+        began = sent.get()
+        late.append(time.monotonic() - began)
+thread = threading.Thread(target=worker)
+thread.start()
+for _ in range(30):
+    sent.put(time.monotonic())
+    time.sleep(0.001)
+thread.join()
+for _ in range(30):
+    began = time.perf_counter()
+    late.append(time.perf_counter_ns() / 1e9 - began + 1e-6)
+    time.sleep(0.001)
+print(min(late) >= 0.0)
+"""
+
+
+def test_threads_and_units_share_a_clock(tmp_path: Path) -> None:
+    done = traced(tmp_path, script(tmp_path, THREADS), plan={"level": "steps", "pace": 1})
+    assert (done.code, done.stdout, done.stderr) == (0, "True\n", "")
