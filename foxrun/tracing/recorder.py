@@ -185,11 +185,17 @@ class _Quiet:
     def __init__(self, local: _Local) -> None:
         self._local = local
         self._guards: list[Any] = []
+        self._threads = 0
 
     def __enter__(self) -> None:
         self._local.depth += 1
         torch = sys.modules.get("torch")
         if torch is not None and hasattr(torch, "_C") and hasattr(torch, "no_grad"):
+            if forked and self._local.depth == 1 and (threads := torch.get_num_threads()) > 1:
+                # The parent's OpenMP threads are not there, and a child that waits for them waits for ever.
+                # https://gcc.gnu.org/bugzilla/show_bug.cgi?id=60035
+                self._threads = threads
+                torch.set_num_threads(1)
             self._guards = [torch._C._DisableTorchDispatch(), torch.no_grad()]
             self._guards[1].__enter__()
 
@@ -197,6 +203,9 @@ class _Quiet:
         if self._guards:
             self._guards.pop().__exit__(None, None, None)
             self._guards.clear()
+        if self._threads:
+            sys.modules["torch"].set_num_threads(self._threads)
+            self._threads = 0
         self._local.depth -= 1
 
 
@@ -204,4 +213,5 @@ def _digits(fingerprint: Fingerprint, values: dict[int, int]) -> str:
     return fingerprint if isinstance(fingerprint, str) else f"{values.pop(fingerprint):016x}"
 
 
+forked = False  # in a child that was forked, where the parent's threads are not
 active: Recorder | None = None

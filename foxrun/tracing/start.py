@@ -90,5 +90,6 @@ def _endings() -> None:
 
 def forked(old: recorder.Recorder, new: recorder.Recorder) -> None:
     """In a forked child: what was attached to the parent's recorder goes on with the child's."""
+    recorder.forked = True
     if site is not None:
         site.attach(new)
