@@ -221,9 +221,9 @@ def _last_base(owner: Any) -> Any:
         if array is None:
             return owner
         owner = array
-    import numpy as np
-
-    while isinstance(getattr(owner, "base", None), (np.ndarray, Tensor)):
+    numpy: Any = sys.modules.get("numpy")
+    kinds = (numpy.ndarray, Tensor) if numpy is not None else (Tensor,)
+    while isinstance(getattr(owner, "base", None), kinds):
         owner = owner.base
     return owner
 

@@ -7,6 +7,7 @@ They are filled for the time of one call and put back: a write past the end is s
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -109,9 +110,8 @@ def _allocated(owner: Any) -> tuple[int, int]:
 
 
 def _of_array(array: Any) -> tuple[int, int]:
-    import numpy as np
-    from numpy._core import multiarray
-
+    np: Any = sys.modules["numpy"]  # an array is there, so it is too
+    multiarray: Any = np._core.multiarray
     plain = type(array) is np.ndarray and array.base is None and array.flags.owndata and array.nbytes > 0
     if not plain or multiarray.get_handler_name(array) != "default_allocator":
         return 0, 0

@@ -6,8 +6,7 @@ from orchestrator.localize.beyond import is_past
 from orchestrator.localize.cause_tests import remedied, test
 from orchestrator.localize.cause_tests_host import does_not_wait
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence, Test
-from orchestrator.localize.facts import Facts
-from orchestrator.localize.pace import PACE
+from orchestrator.localize.facts import PACE, Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
 from orchestrator.localize.trace import Event
 

@@ -8,7 +8,7 @@ from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import beyond, pace, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
-from orchestrator.localize.facts import UNORDERED, Facts, goes_on
+from orchestrator.localize.facts import PACE, UNORDERED, Facts, goes_on
 from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, concluded, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
@@ -52,15 +52,15 @@ def localize(session: Session) -> Localization:
         if race is not None:
             facts = dataclasses.replace(facts, narrowed={race.kind.name: race.found is not None})
             kind = races.hostile(race.kind) if race.found is not None else kind
-        elif kind.name == pace.PACE:
-            facts = dataclasses.replace(facts, narrowed={pace.PACE: True})
+        elif kind.name == PACE:
+            facts = dataclasses.replace(facts, narrowed={PACE: True})
             kind = races.hostile(kind)
         main = chosen(found)
         if main is not None and session.options.replay_runs:
             facts = dataclasses.replace(facts, replay=replay(session, main, found))
         tried = Tried(facts=facts, remedies=[])
         if session.options.remedies:
-            rate = races.RATE if kind.name in (races.DELAYS, pace.PACE) else _rate(session, kind)
+            rate = races.RATE if kind.name in (races.DELAYS, PACE) else _rate(session, kind)
             try_remedies(session, kind, tried, judge(facts), rate)
     except (DeadlinePassed, KeyboardInterrupt) as stop:
         _ended_early(session, stop, tried)
@@ -92,8 +92,8 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
-        provoking = name in (races.DELAYS, pace.PACE)
-        kind = pace.KIND if name == pace.PACE else delayed.pop(0) if name == races.DELAYS else kind_named(name)
+        provoking = name in (races.DELAYS, PACE)
+        kind = pace.KIND if name == PACE else delayed.pop(0) if name == races.DELAYS else kind_named(name)
         kind = gentle if gentle is not None and not provoking else kind
         pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
@@ -125,7 +125,7 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             for place in range(len(delayed)):
                 order.insert(1 + 2 * place, races.DELAYS)
         if number == 1 and pace.measures(pair) and session.request.other is None:
-            order.insert(1, pace.PACE)
+            order.insert(1, PACE)
         session.drop(pair)
     return None
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from orchestrator.localize.facts import PACE
 from orchestrator.localize.pair import Kind, Pair
 
-PACE = "pace"
 KIND = Kind(name=PACE, hostilities=(), pace=(1, 2))
 RATE = 0.7  # how often such a pair parts where measured time decides, cautiously
 CLOCKS = ("perf_counter", "monotonic", "process_time", "thread_time", "time.time", "timeit", "triton.autotune")

@@ -10,10 +10,9 @@ from foxrun.tracing.switches import SWITCHES
 from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize.cause_table import BY_NAME
 from orchestrator.localize.causes import CERTAIN, judge
-from orchestrator.localize.facts import Facts
+from orchestrator.localize.facts import PACE, Facts
 from orchestrator.localize.operations import Found, concluded, window_of
 from orchestrator.localize.origins import Origin
-from orchestrator.localize.pace import PACE
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
