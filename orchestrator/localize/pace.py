@@ -12,7 +12,6 @@ from orchestrator.localize.facts import PACE
 from orchestrator.localize.pair import Kind, Pair
 
 KIND = Kind(name=PACE, hostilities=(), pace=(1, 2))
-RATE = 0.7  # how often such a pair parts where measured time decides, cautiously
 CLOCKS = ("perf_counter", "monotonic", "process_time", "thread_time", "time.time", "timeit", "triton.autotune")
 
 
