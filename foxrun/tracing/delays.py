@@ -1,11 +1,13 @@
 """Delays before lines of the program, on one side of its threads and processes.
 
 A correct program stays the same however long one of its threads waits before a line; a race ends as the delays have
-it. Lines are seen by sys.settrace, so no function needs to be known. Nothing waits before several of them run.
+it. Lines are seen by sys.settrace, so no function needs to be known. Nothing waits before several of them run. On a
+CUDA device streams wait in the same way: what a line asks for comes late, or the host does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -15,10 +17,12 @@ from typing import Any
 from foxrun.tracing import processes, recorder, where
 
 MAIN, ODD, EVEN = "main", "odd", "even"
-SIDES = (MAIN, ODD, EVEN)
+# The default stream of the device; all others, while the host waits before each line for the default one.
+DEFAULT_STREAM, OTHER_STREAMS = "default-stream", "other-streams"
 HITS = 2  # of one line in one step
 LONGEST_S = 8.0  # of one thread, all delays together
 LONGEST_FOR_STEPS_S = 30.0  # the training goes on meanwhile, so that nobody waits for it
+CYCLES = 2_000_000_000  # of a device in a second, about: torch.cuda._sleep counts its clock
 POLL_S, STILL_S = 0.02, 0.5  # a main thread that stands at one instruction for so long waits for somebody
 
 _sleep, _now = time.sleep, time.monotonic
@@ -38,6 +42,7 @@ class Delays:
         steps: int = 0,
     ) -> None:
         self.sides, self.seconds, self.lines, self.first_step, self.steps = sides, seconds, lines, first_step, steps
+        self._on_device = DEFAULT_STREAM in sides or OTHER_STREAMS in sides
         self._own = _Own()
         self._texts: dict[tuple[str, int], str] = {}
 
@@ -54,7 +59,9 @@ class Delays:
         """A line is about to run."""
         if event == "line":
             active = recorder.active
-            if active is None or active.busy or active.ended or not several() or side() not in self.sides:
+            if active is None or active.busy or active.ended:
+                return self.line
+            if not self._on_device and (not several() or side() not in self.sides):
                 return self.line
             if active.step >= self.first_step and (self.lines is None or self._text(frame) in self.lines):
                 self._wait(active.step, frame)
@@ -76,12 +83,32 @@ class Delays:
         if hits >= HITS or own.waited >= (LONGEST_FOR_STEPS_S if self.steps else LONGEST_S):
             return
         own.hits[key] = hits + 1
+        if self._on_device:
+            own.waited += self._device_waits()
+            return
         began = _now()
         if self.steps and side() != MAIN and not processes.is_child():
             _wait_for(step + self.steps, LONGEST_FOR_STEPS_S - own.waited)
         else:
             _sleep(self.seconds)
         own.waited += _now() - began
+
+    def _device_waits(self) -> float:
+        """Let the current stream of the device wait, or the host for it; in seconds, 0 where no device is used."""
+        torch = sys.modules.get("torch")
+        cuda = getattr(torch, "cuda", None)
+        if cuda is None or not cuda.is_initialized() or cuda.is_current_stream_capturing():
+            return 0.0
+        with recorder.active.quiet() if recorder.active is not None else contextlib.nullcontext():
+            default = cuda.current_stream() == cuda.default_stream()
+            if not default and OTHER_STREAMS not in self.sides:
+                return 0.0
+            if default and DEFAULT_STREAM not in self.sides:
+                began = _now()
+                cuda.current_stream().synchronize()
+                return _now() - began
+            cuda._sleep(int(self.seconds * CYCLES))
+            return self.seconds
 
 
 def _wait_for(step: int, longest: float) -> None:

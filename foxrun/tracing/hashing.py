@@ -25,8 +25,9 @@ class Hasher:
         self._next = 0
         self._waiting = 0
         self._lock = threading.Lock()
-        self._arenas: dict[torch.device, _Arena] = {}
-        self._large: dict[torch.device, tuple[list[int], list[Tensor]]] = {}
+        # For each device and stream: on two streams nothing says which of two copies into one arena comes first.
+        self._arenas: dict[tuple[torch.device, int], _Arena] = {}
+        self._large: dict[tuple[torch.device, int], tuple[list[int], list[Tensor]]] = {}
         self.kept: dict[int, int] = {}  # read already, and not yet used by whoever asked for them
 
     def __len__(self) -> int:
@@ -37,15 +38,16 @@ class Hasher:
         bits = words(tensor)
         small = bits.numel() <= SMALL
         value = None if small else fingerprint_tensor(bits).reshape(1)
+        queue = bits.device, _stream(bits.device)
         with self._lock:
             slot = self._next
             if value is None:
-                arena = self._arenas.get(bits.device)
+                arena = self._arenas.get(queue)
                 if arena is None:
-                    arena = self._arenas[bits.device] = _Arena(bits.device)
+                    arena = self._arenas[queue] = _Arena(bits.device)
                 arena.put(slot, bits)
             else:
-                slots, values = self._large.setdefault(bits.device, ([], []))
+                slots, values = self._large.setdefault(queue, ([], []))
                 slots.append(slot)
                 values.append(value)
                 if len(values) >= 512:
@@ -58,10 +60,10 @@ class Hasher:
         """Fingerprints of all slots that were handed out since the last call, 1..2^64-1. Waits for the device."""
         found: dict[int, int] = {}
         with self._lock:
-            for device, (slots, values) in self._large.items():
+            for (device, _), (slots, values) in self._large.items():
                 _wait_for(device)
                 found.update(zip(slots, torch.cat(values).tolist(), strict=True))
-            for device, arena in self._arenas.items():
+            for (device, _), arena in self._arenas.items():
                 _wait_for(device)
                 found.update(arena.take())
             self._large.clear()
@@ -117,6 +119,10 @@ class _Arena:
         self._mix()
         done, self._done = self._done, []
         return [pair for slots, values in done for pair in zip(slots, values.tolist(), strict=True)]
+
+
+def _stream(device: torch.device) -> int:
+    return int(torch.cuda.current_stream(device).cuda_stream) if device.type == "cuda" else 0
 
 
 def _wait_for(device: torch.device) -> None:

@@ -26,7 +26,7 @@ def raced(*ways: str, weight: int = DECISIVE) -> Test:
             return None
         if facts.origin.label.startswith("generator") or is_past(facts.origin.a):
             return None  # a draw has evidence of its own, and so has a write past its memory
-        return Evidence(text="twins that differ only in which threads wait part", weight=weight)
+        return Evidence(text=f"twins that differ only in which {facts.waits} wait part", weight=weight)
 
     look.__doc__ = f"do twins part that differ in delays alone, and is the origin: {', '.join(ways)}?"
     return look
@@ -37,7 +37,7 @@ def raced_draws(facts: Facts) -> str | None:
     """do twins part that differ in delays alone, by a generator that moved?"""
     if not is_a_race(facts) or facts.origin is None or not facts.origin.label.startswith("generator"):
         return None
-    return f"twins that differ only in which threads wait part: {facts.origin.detail}"
+    return f"twins that differ only in which {facts.waits} wait part: {facts.origin.detail}"
 
 
 @test(-STRONG)
@@ -45,14 +45,14 @@ def timing_decides(facts: Facts) -> str | None:
     """do twins part that differ in delays alone?"""
     if not is_a_race(facts) or (facts.origin is not None and is_past(facts.origin.a)):
         return None  # what lies behind the memory that a write leaves may be a race's doing
-    return "twins with one hash seed that differ only in which threads wait part"
+    return f"twins with one hash seed that differ only in which {facts.waits} wait part"
 
 
 @test(-STRONG)
 def timing_matters_not(facts: Facts) -> str | None:
     """do twins agree that differ in delays alone?"""
     if facts.narrowed.get(DELAYS) is False:
-        return "twins in which one thread or the other waits agree"
+        return f"twins in which one or another of the {facts.waits} waits agree"
     return None
 
 

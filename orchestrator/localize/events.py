@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from orchestrator.localize import beyond, by_thread
+from orchestrator.localize.operation_kinds import FILLS, OVERWRITING
 from orchestrator.localize.origins import (
     Aligned,
     Origin,
@@ -37,11 +38,6 @@ from orchestrator.localize.sequences import (
 )
 from orchestrator.localize.trace import Event
 
-# Write their result over whatever was there, and read none of it.
-OVERWRITING = frozenset(
-    ["copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_",
-     "cauchy_", "geometric_"]
-)  # fmt: skip
 RECORDS = 400_000
 
 
@@ -146,6 +142,8 @@ class Walk:
     def _of_outputs(self, record: Record) -> Origin:
         """Equal inputs and other outputs."""
         ea, eb = record.a, record.b
+        if ea.kind == "op" and ea.short in FILLS:
+            return self._origin(ea, eb, CHANGED_BEHIND, "what it filled with one value is other bytes right afterwards")
         if not ea.brings_data:
             written = [self.records[source].a for _, _, source in ea.ins if source in self.records]
             return self._origin(ea, eb, OUTPUTS_DIFFER, chain=written)

@@ -97,6 +97,7 @@ class Facts:
     parted_kind: str = "hostile"
     hostile_agreed: int = 0
     narrowed: Mapping[str, bool] = field(default_factory=dict)
+    waits: str = "threads"  # what waited in twins that differ in delays alone
     remedied: Mapping[str, bool] = field(default_factory=dict)
     moved: frozenset[str] = frozenset()  # remedies with which a pair parted elsewhere
     threads: int = 1

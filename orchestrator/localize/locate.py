@@ -51,6 +51,7 @@ def localize(session: Session) -> Localization:
         facts = _facts(session, kind, steps, chosen(found), pair)
         if race is not None:
             facts = dataclasses.replace(facts, narrowed={race.kind.name: race.found is not None})
+            facts = dataclasses.replace(facts, waits=races.waits(race.kind))
             kind = races.hostile(race.kind) if race.found is not None else kind
         elif kind.name == PACE:
             facts = dataclasses.replace(facts, narrowed={PACE: True})
@@ -178,12 +179,13 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     _tell(session, kind, steps, first)
     attempts, measured = 0, pace.measures(pair)
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
-        if race is None and _may_race(pair, found) and not resumed:
+        if race is None and not resumed and (attempts or races.several(pair)) and _may_race(pair, found):
             race = races.provoke(session, steps, pair)
             if race is not None and race.found is not None:
                 found.append(race.found)
                 _tell(session, race.kind, race.found.steps, race.found)
-                break
+                if race.found.origin is not None:
+                    break
         names = [origin_name(item) for item in found]
         if len(found) >= wanted or (len(names) >= 2 and names[-1] == names[-2]):
             break

@@ -28,6 +28,16 @@ WRITES_BY_INDEX = frozenset(
     ["index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put", "scatter", "scatter_", "index_copy",
      "index_copy_", "put_", "put", "index_fill_", "masked_scatter_", "scatter_reduce_"]
 )  # fmt: skip
+# Their result is one value, whatever was there: if it differs right afterwards, somebody else wrote it.
+FILLS = frozenset(
+    ["fill_", "zero_", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
+     "new_full"]
+)  # fmt: skip
+# Write their result over whatever was there, and read none of it.
+OVERWRITING = frozenset(
+    ["copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_",
+     "cauchy_", "geometric_"]
+)  # fmt: skip
 SCANS = frozenset(["cumsum", "cumsum_", "cumprod", "cumprod_", "logcumsumexp", "_cumsum", "associative_scan", "cummax"])
 MATMULS = frozenset(
     ["mm", "addmm", "addmm_", "bmm", "baddbmm", "matmul", "linear", "addmv", "mv", "dot", "_scaled_mm", "addbmm",

@@ -28,9 +28,12 @@ from orchestrator.localize.trace import Event
 DELAYS = "delays"
 SHORT_MS, LONG_MS = 50, 300
 RATE = 0.7  # how often a pair parts whose delays end the race in both ways, cautiously
+OF_DEVICE = "streams of the device"
 HANDED_AGAIN = "memory handed over before"
 OTHERS_WRITE = "is memory that others write"
 # Who waits in the first twin and who in the second: the first worker against all others, then the second.
+STREAMS = (("default-stream",), ("other-streams",))
+DEVICE_MS = 10  # a copy or a kernel takes less, and a hundred of them are a second
 SIDES = ((("odd",), ("main", "even")), (("even",), ("main", "odd")))
 
 
@@ -43,11 +46,21 @@ class Raced:
 
 
 def possible(pair: Pair) -> bool:
+    """Whether something ran beside the program's main thread: others, or a device, which nobody waits for by itself."""
+    return on_device(pair) or several(pair)
+
+
+def several(pair: Pair) -> bool:
     """Whether several threads or processes of the program ran."""
     for trace in (pair.a, pair.b):
         if len(trace.processes) > 1 or any((p.end or {}).get("threads") for p in trace.processes.values()):
             return True
     return False
+
+
+def on_device(pair: Pair) -> bool:
+    """Whether the program used a CUDA device."""
+    return any((trace.main.header.get("device") or {}).get("name") for trace in (pair.a, pair.b))
 
 
 def threads_of(pair: Pair) -> int:
@@ -78,9 +91,12 @@ def kinds(pair: Pair) -> tuple[Kind, ...]:
     """Delays in the order in which they are tried: short ones of each side; then, since on a busy machine or beside
     large tensors a short one is none, longer ones, and threads that wait while the training makes steps."""
     workers = max(threads_of(pair), *(len(trace.processes) for trace in (pair.a, pair.b))) - 1
+    device = (kind_of(STREAMS, DEVICE_MS),) if on_device(pair) else ()
+    if workers == 0:
+        return device
     sides = SIDES if workers > 1 else SIDES[:1]
     # Two workers that wait in turn may share the work alike: in the last one nobody but the first of them waits.
-    return (*(kind_of(one) for one in sides), kind_of((("odd",), ("main",)), LONG_MS, steps=2))
+    return (*device, *(kind_of(one) for one in sides), kind_of((("odd",), ("main",)), LONG_MS, steps=2))
 
 
 def hostile(kind: Kind) -> Kind:
@@ -88,36 +104,46 @@ def hostile(kind: Kind) -> Kind:
     return dataclasses.replace(kind, hostilities=tuple(HOSTILITIES))
 
 
+def waits(kind: Kind) -> str:
+    """What waits in twins of this kind, in words."""
+    return OF_DEVICE if any(d is not None and tuple(d["sides"]) in STREAMS for d in kind.delays) else "threads"
+
+
 def slower(kind: Kind, first_step: int) -> Kind:
     """The same sides wait, for longer, from a step on."""
-    delays = [{**delay, "ms": LONG_MS, "first_step": first_step} if delay else None for delay in kind.delays]
+    ms = max(DEVICE_MS * 3 if waits(kind) == OF_DEVICE else LONG_MS, *(d["ms"] for d in kind.delays if d))
+    delays = [{**delay, "ms": ms, "first_step": first_step} if delay else None for delay in kind.delays]
     return dataclasses.replace(kind, delays=(delays[0], delays[1]))
 
 
 def provoke(session: Session, steps: StepsFound, pair: Pair) -> Raced | None:
     """Twins that differ in delays alone, until such a pair parts; None where the time does not allow for one."""
-    agreed = None
+    best: Raced | None = None
     for kind in kinds(pair):
         if not session.affords(1.5):
             break
         found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=_beyond(steps.step)))
-        if found is not None:
-            return closer(session, kind, found)
-        agreed = Raced(kind=kind, found=None)
-    return agreed
+        raced = Raced(kind=kind, found=None) if found is None else closer(session, kind, found)
+        if raced.found is not None and raced.found.origin is not None:
+            return raced
+        if best is None or best.found is None:
+            best = raced
+    return best
 
 
 def closer(session: Session, kind: Kind, found: Found) -> Raced:
-    """What a pair that parted by delays alone shows; where its events say nothing, once more with longer ones."""
-    if found.origin is None and session.affords(1.5):
-        first, last = window_of(found.steps)
-        slow = slower(kind, first)
-        last = _beyond(last)
-        window = Window(level="operations", first_step=first, last_step=last, stop_after=last)
-        again = _run(session, slow, window)
-        if again is not None:
+    """What a pair that parted by delays alone shows; where its events say nothing, once more with longer ones near the
+    step, and then with the same ones: what the step takes may have been decided long before."""
+    first, last = window_of(found.steps)
+    last = _beyond(last)
+    window = Window(level="operations", first_step=first, last_step=last, stop_after=last)
+    for again in (slower(kind, first), kind):
+        if found.origin is not None or not session.affords(1.5):
+            break
+        one = _run(session, again, window)
+        if one is not None:
             session.drop(found.pair)
-            kind, found = slow, again
+            kind, found = again, one
     return Raced(kind=kind, found=dataclasses.replace(found, origin=raced(found) or _read_late(found)))
 
 
@@ -143,8 +169,9 @@ def _read_late(found: Found) -> Origin | None:
 
 
 def _run(session: Session, kind: Kind, window: Window) -> Found | None:
-    waits = " or ".join("/".join(delay["sides"]) for delay in kind.delays if delay is not None)
-    pair = session.run(kind, window, f"is it a race? twins that differ in delays alone (threads that wait: {waits})")
+    sides = " or ".join("/".join(delay["sides"]) for delay in kind.delays if delay is not None)
+    what = f"is it a race? twins that differ in delays alone ({waits(kind)} that wait: {sides})"
+    pair = session.run(kind, window, what)
     seen = compared(session, pair)
     if not seen.leaf:
         session.trials.append(Trial(number=len(session.trials) + 1, pair=kind.name, note="agreed"))

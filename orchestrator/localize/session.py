@@ -30,7 +30,7 @@ KINDS = {
     "hostile": "differ in all that must not matter",
     "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",
     "load": "run beside other load",
-    "delays": "differ in nothing but in which of their threads wait",
+    "delays": "differ in nothing but in which of their threads, or streams of a device, wait",
     "pace": "differ in nothing but in how long things seem to take",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 from orchestrator.localize import races
@@ -16,6 +17,7 @@ from orchestrator.localize.origins import Origin
 from orchestrator.localize.remedies import out_of_question
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, OUTPUTS_DIFFER
 from orchestrator.localize.steps import StepsFound
+from orchestrator.localize.trace import Trace
 from tests.localize.test_races import facts_of, found_in, pair_of
 from tests.localize.traces import Stream, facts, process
 
@@ -92,6 +94,34 @@ def test_a_race_for_what_lies_behind_leaves_the_write_to_blame(tmp_path: Path) -
     judged = judge(facts_of(found, raced=True))
     assert judged[0].name == "out-of-bounds-write"
     assert judged[0].against == []
+
+
+def test_what_was_filled_with_one_value_and_is_another_was_written_by_somebody_else(tmp_path: Path) -> None:
+    def filled(s: Stream, twin: int) -> None:
+        s.op("fill_", [("0", "x", -1)], f"y{twin}", shapes="f32[64]cuda, 1.0->f32[64]cuda", where="a.py:9 f")
+
+    found = facts(filled).origin
+    assert found is not None and found.how == CHANGED_BEHIND
+    assert races.could_be(found)
+    made = [past("writes past its view: 512 bytes behind f32[3968], in the memory that it is a view of") for _ in "ab"]
+    for twin, s in enumerate(made):
+        filled(s, twin)
+    blamed = align(made[0].events, made[1].events).origin
+    assert blamed is not None and (blamed.a.where, blamed.how) == ("a.py:3 forward", CHANGED_BEHIND)
+    assert judge(Facts(steps=StepsFound(leaf="input.0"), origin=blamed))[0].name == "out-of-bounds-write"
+
+
+def test_on_a_device_its_streams_wait_in_turn(tmp_path: Path) -> None:
+    pair = pair_of(tmp_path / "1", (Stream(), Stream()))
+    assert races.kinds(pair) == () and not races.possible(pair)
+    for trace in (pair.a, pair.b):
+        (trace.main.folder / "header.json").write_text(json.dumps({"device": {"name": "GPU"}}))
+    found = dataclasses.replace(pair, a=Trace(pair.a.out), b=Trace(pair.b.out))
+    assert races.possible(found) and not races.several(found)
+    (kind,) = races.kinds(found)
+    assert [d["sides"] for d in kind.delays if d] == [["default-stream"], ["other-streams"]]
+    assert races.waits(kind) == "streams of the device"
+    assert races.waits(races.kind_of()) == "threads"
 
 
 def drawn(twin: int) -> Stream:

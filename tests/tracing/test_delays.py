@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.tracing.traced import Traced, script, traced
 
@@ -131,3 +132,30 @@ def test_a_thread_waits_for_steps_and_not_for_a_main_thread_that_waits_for_it(tm
     late = run(tmp_path / "late", LATE, ["odd"], steps=2)
     assert (late.code, late.stderr) == (0, "") and late.stdout.startswith("[0, 0, ")
     assert run(tmp_path / "held", ORDERED, ["odd"], steps=2).stdout == "[0, 1]\n"
+
+
+STREAMS = """
+import torch
+side = torch.cuda.Stream()
+ready = torch.zeros(1 << 22, device="cuda")
+given = torch.ones(1 << 22, device="cuda")
+total = torch.zeros(1, device="cuda")
+torch.cuda.synchronize()
+with torch.cuda.stream(side):
+    ready.copy_(given)
+total += ready.sum()
+print(int(total))
+"""
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(("sides", "printed"), [(["default-stream"], "4194304\n"), (["other-streams"], "0\n")])
+def test_which_stream_of_a_device_waits_decides_what_is_read(tmp_path: Path, sides: list[str], printed: str) -> None:
+    done = run(tmp_path, STREAMS, sides)
+    assert (done.code, done.stdout, done.stderr) == (0, printed, "")
+
+
+@pytest.mark.parametrize("sides", [["default-stream"], ["other-streams"]])
+def test_without_a_device_no_stream_waits(tmp_path: Path, sides: list[str]) -> None:
+    done = run(tmp_path, "import torch\nprint(int(torch.ones(3).sum()))\n", sides)
+    assert (done.code, done.stdout, done.stderr) == (0, "3\n", "")
