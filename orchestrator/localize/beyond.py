@@ -53,11 +53,16 @@ def blamed(origin: Origin | None, left: Sequence[Event], right: Sequence[Event])
 
 
 def surely(process: Process) -> StepsFound | None:
-    """A write that leaves its memory in a twin that agrees all the same: what lies there today harms nobody."""
-    lines = (line for line in process.event_lines() if SURELY.encode() in line)
-    event = next((e for e in map(event_of, lines) if is_past(e) and e.value.startswith(SURELY)), None)
-    if event is None:
+    """A write that leaves its memory in a twin that agrees all the same: what lies there today harms nobody.
+
+    The first of that line, though it may be sure of a later one alone: what lies behind differs from call to call.
+    """
+    lines = (line for line in process.event_lines() if PAST.encode() in line)
+    writes = [e for e in map(event_of, lines) if is_past(e) and e.value.startswith(PAST)]
+    sure = next((e for e in writes if e.value.startswith(SURELY)), None)
+    if sure is None:
         return None
+    event = next(e for e in writes if (e.name, e.where) == (sure.name, sure.where))
     note = "the twins agree, and yet one of them writes past its memory"
     return StepsFound(step=event.step, leaf=MEMORY, component="data", kind="state", note=note)
 

@@ -123,11 +123,11 @@ def provoke(session: Session, steps: StepsFound, pair: Pair) -> Raced | None:
         if not session.affords(1.5):
             break
         found = _run(session, kind, dataclasses.replace(FIRST_LOOK, stop_after=_beyond(steps.step)))
-        raced = Raced(kind=kind, found=None) if found is None else closer(session, kind, found)
-        if raced.found is not None and raced.found.origin is not None:
-            return raced
+        one = Raced(kind=kind, found=None) if found is None else closer(session, kind, found)
+        if one.found is not None and one.found.origin is not None:
+            return one
         if best is None or best.found is None:
-            best = raced
+            best = one
     return best
 
 

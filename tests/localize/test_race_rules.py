@@ -84,6 +84,15 @@ def test_a_write_into_nobody_s_memory_is_a_fault_though_the_twins_agree(tmp_path
     assert surely(process(tmp_path / "seen", [], past("writes past its memory: f32[8] changed"))) is None
 
 
+def test_of_a_line_that_surely_writes_past_memory_the_first_write_counts(tmp_path: Path) -> None:
+    s = Stream()
+    for step, value in enumerate((": 64 bytes, 64 behind its end", "", ", surely: 64 bytes, 64 behind its end")):
+        value = f"writes past its memory{value}" if value else ""
+        s.add("kernel", "ctypes.memmove", value=value, where="a.py:3 f", step=step)
+    seen = surely(process(tmp_path / "twin", [], s))
+    assert seen is not None and seen.step == 0
+
+
 def test_a_race_for_what_lies_behind_leaves_the_write_to_blame(tmp_path: Path) -> None:
     made = []
     for twin in range(2):

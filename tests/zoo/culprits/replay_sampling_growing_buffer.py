@@ -69,7 +69,11 @@ if __name__ == "__main__":
     replay = Replay(capacity=1_000_000, seed=78)
     act(replay, 1, lambda replay: len(replay.items) < 200)
     done = threading.Event()
-    actor = threading.Thread(target=act, args=(replay, 2, lambda replay: not done.is_set()))
+
+    def goes_on(replay):
+        return not done.is_set() and len(replay.items) < 20_000
+
+    actor = threading.Thread(target=act, args=(replay, 2, goes_on))
     actor.start()
     loss = learn(replay, q, target, steps=60)
     done.set()
