@@ -2,11 +2,17 @@
 
 A small tensor's bits are copied into an arena and mixed together with others; a large one is mixed where it is. Both
 happen on the tensor's device and current stream, so what is hashed is what the program's next operation would see.
+Where no device but the CPU is there, SHA-1 does it at once: a processor has instructions for it, and for 64-bit
+products of vectors mostly none. It is a checksum here, cut to 64 bits, and no protection.
 """
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import os
 import threading
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -14,6 +20,7 @@ from torch import Tensor
 from foxrun.fingerprint import GOLDEN, MASK, header
 from foxrun.tensor_fingerprint import _mix_, _signed, fingerprint_tensor, words
 
+_ADDRESS = torch._C.TensorBase.data_ptr  # not the one that is watched: the program asked for no address here
 SMALL = 4096  # elements
 ROOM = 1 << 16
 
@@ -28,6 +35,7 @@ class Hasher:
         # For each device and stream: on two streams nothing says which of two copies into one arena comes first.
         self._arenas: dict[tuple[torch.device, int], _Arena] = {}
         self._large: dict[tuple[torch.device, int], tuple[list[int], list[Tensor]]] = {}
+        self._on_host: dict[int, int] = {}
         self.kept: dict[int, int] = {}  # read already, and not yet used by whoever asked for them
 
     def __len__(self) -> int:
@@ -35,6 +43,14 @@ class Hasher:
 
     def add(self, tensor: Tensor) -> int:
         """The slot in which this tensor's fingerprint will be; call it with dispatch modes and autograd off."""
+        if _cpu_alone():
+            known = on_host(tensor)
+            with self._lock:
+                slot = self._next
+                self._on_host[slot] = known
+                self._next += 1
+                self._waiting += 1
+            return slot
         bits = words(tensor)
         small = bits.numel() <= SMALL
         value = None if small else fingerprint_tensor(bits).reshape(1)
@@ -67,6 +83,8 @@ class Hasher:
                 _wait_for(device)
                 found.update(arena.take())
             self._large.clear()
+            found.update(self._on_host)
+            self._on_host = {}
             self._waiting = 0
         return {slot: value & MASK for slot, value in found.items()}
 
@@ -119,6 +137,28 @@ class _Arena:
         self._mix()
         done, self._done = self._done, []
         return [pair for slots, values in done for pair in zip(slots, values.tolist(), strict=True)]
+
+
+@lru_cache(maxsize=1)
+def _cpu_alone() -> bool:
+    """Whether no tensor can lie on a GPU, whose fingerprint must be that of its copy on the host."""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return not torch.backends.mps.is_built()
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return True
+    count = torch.cuda._device_count_nvml()  # asks no driver, so that a forked child may still use a GPU
+    return int(count) == 0
+
+
+def on_host(tensor: Tensor) -> int:
+    """Fingerprint of a CPU tensor's bits, their number and their size, 1..2^64-1; of its memory, in one pass."""
+    plain = tensor.is_contiguous() and not (tensor.is_complex() or tensor.is_neg() or tensor.dtype is torch.bool)
+    bits = tensor if plain else words(tensor).contiguous()
+    size = bits.element_size()
+    checksum = hashlib.sha1(b"%d %d " % (bits.numel(), size), usedforsecurity=False)
+    if length := bits.numel() * size:
+        checksum.update((ctypes.c_char * length).from_address(_ADDRESS(bits)))
+    return int.from_bytes(checksum.digest()[:8], "little") or 1
 
 
 def _stream(device: torch.device) -> int:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import foxrun
+from foxrun.tracing.hashing import Hasher
 
 SITE = Path(foxrun.__file__).parent / "tracing" / "site"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -40,6 +43,14 @@ class Traced:
 
     def processes(self) -> list[str]:
         return sorted(path.name for path in self.out.iterdir())
+
+
+def digits_of(data: bytes, size: int) -> str:
+    """The fingerprint in rows and events of elements of ``size`` bytes: by Hasher's way for this machine."""
+    bits = torch.frombuffer(bytearray(data), dtype={1: torch.uint8, 4: torch.int32, 8: torch.int64}[size])
+    hasher = Hasher()
+    slot = hasher.add(bits)
+    return f"{hasher.resolve()[slot]:016x}"
 
 
 def environment(**more: str) -> dict[str, str]:
