@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from foxrun.tracing import host_values, imports, patching, processes
+from foxrun.tracing import host_values, imports, libraries, patching, processes
 from foxrun.tracing.addresses import PAST, PAST_VIEW, SURELY, Memory, end_of, is_all, tensors, watch_views
 from foxrun.tracing.guards import REST, Guard, Guards
 from foxrun.tracing.operations import Operations
@@ -49,8 +49,13 @@ class _Caller:
         self._searches: dict[str, int] = {}  # by line
         self._calls = self._running = 0
 
-    def around(self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False) -> Any:
-        """Call, with what it is given hashed before and after; ``told``: its result is a value of its own."""
+    def around(
+        self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False, path: str = ""
+    ) -> Any:
+        """Call, with what it is given hashed before and after; ``told``: its result is a value of its own.
+
+        ``path``: the file of its library.
+        """
         recorder = self._operations.recorder
         if recorder.busy or recorder.ended or not recorder.plan.in_window(recorder.step):
             return call(*args, **kwargs)
@@ -70,7 +75,7 @@ class _Caller:
         if before is not None:
             try:
                 with recorder.quiet(), torch._C.DisableTorchFunctionSubclass():
-                    self._after(name, before, result if told else None, past)
+                    self._after(name, before, result if told else None, past, path)
             except Exception as error:
                 recorder.trouble(error)
         return result
@@ -153,7 +158,7 @@ class _Caller:
             else (f"{PAST_VIEW}: {count} bytes where {left} are left of it")
         )
 
-    def _after(self, name: str, before: _Before, result: Any, past: int) -> None:
+    def _after(self, name: str, before: _Before, result: Any, past: int, path: str) -> None:
         operations = self._operations
         # First of all, since hashing writes as well.
         alone = before.overlap == (self._calls, False)  # what a callback's calls wrote is theirs
@@ -162,6 +167,8 @@ class _Caller:
         value = value or self._past_views(before)
         if changed and not value:
             value = f"{PAST}: {', '.join(changed[:3])} changed, and no pointer into it was handed over"
+        past_it = bool(value)
+        value = value or libraries.asks(path)
         index = operations.recorder.reserve()
         outs: list[tuple[str, Fingerprint]] = []
         for label, tensor in before.given:
@@ -174,7 +181,7 @@ class _Caller:
             "kernel", f"ctypes.{name}", ins=before.ins, outs=outs, where=line, module=module, phase=phase, value=value,
             shapes=f"{','.join(shape_of(tensor) for _, tensor in before.given)}->", index=index,
         )  # fmt: skip
-        if value:
+        if past_it:
             operations.recorder.flush()  # the process may not live long
 
 
@@ -246,7 +253,7 @@ def _libraries(ctypes: ModuleType, caller: _Caller) -> None:
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        plain = self._FuncPtr
+        plain, path = self._FuncPtr, str(self._name or "")
 
         class Function(plain):  # type: ignore[misc,valid-type]
             """A function of the library, watched."""
@@ -258,7 +265,7 @@ def _libraries(ctypes: ModuleType, caller: _Caller) -> None:
                 name = getattr(self, "__name__", "function")
                 # A function without a declared result leaves whatever the register held.
                 told = self.restype not in (None, ctypes.c_int)
-                return caller.around(str(name), super().__call__, args, kwargs, told=told)
+                return caller.around(str(name), super().__call__, args, kwargs, told=told, path=path)
 
         self._FuncPtr = Function
 

@@ -22,6 +22,26 @@ def hash_seed() -> None:
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606
 
 
+ADDR_NO_RANDOMIZE = 0x0040000
+ELSEWHERE = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_ARENA_MAX")
+
+
+def fixed_addresses() -> None:
+    """Run this very command again where memory lies alike in each process: personality(2), one layout of malloc's, one
+    hash seed, and the environment in one order. What fresh memory holds stays as it is."""
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    now = libc.personality(0xFFFFFFFF)
+    randomised = now == -1 or not now & ADDR_NO_RANDOMIZE
+    if not randomised and os.environ.get("PYTHONHASHSEED") == "0" and not any(name in os.environ for name in ELSEWHERE):
+        return
+    if randomised and (now == -1 or libc.personality(now | ADDR_NO_RANDOMIZE) == -1):
+        sys.exit("foxrun: this system does not let a process keep its addresses fixed (personality(2))")
+    kept = {name: os.environ[name] for name in sorted(os.environ) if name not in ELSEWHERE}
+    os.execve(sys.executable, sys.orig_argv, {**kept, "PYTHONHASHSEED": "0"})  # noqa: S606
+
+
 def _own(depth: int = 2) -> bool:
     """Whether the caller itself is one of the program's own files: libraries wait and time out by the real clock."""
     frame = sys._getframe(depth)

@@ -30,6 +30,12 @@ SWITCHES: dict[str, Switch] = {
         hides=False,
         apply=switch_host.hash_seed,
     ),
+    "fixed-addresses": Switch(
+        does="memory lies at the same addresses in each process, so that sets of objects and id() have one order",
+        code="none: a probe. Keep objects in a list or a dict, and sort by a name, not by id() or hash() of an object",
+        hides=True,
+        apply=switch_host.fixed_addresses,
+    ),
     "seed-generators": Switch(
         does="gives each generator seeded from the machine, the clock or nothing a fixed seed, by its order of making",
         code="random.seed(s); numpy.random.seed(s); torch.manual_seed(s); numpy.random.default_rng(s)",

@@ -232,6 +232,14 @@ def hash_does_not_matter(facts: Facts) -> Evidence | None:
     return Evidence(text="the order differs with hash() of strings fixed", weight=weight)
 
 
+@test(DECISIVE)
+def addresses_decide(facts: Facts) -> str | None:
+    """do the twins agree where memory lies at the same addresses, and not with hash() of strings fixed alone?"""
+    if facts.remedied.get("fixed-addresses") is not False or facts.remedied.get("filled-memory") is False:
+        return None
+    return "the twins agree where memory lies at the same addresses in both; fixing hash() of strings was not enough"
+
+
 @test(STRONG)
 def address_read(facts: Facts) -> str | None:
     """does the program choose by where memory lies?"""

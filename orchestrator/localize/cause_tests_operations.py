@@ -203,6 +203,45 @@ def reduces(facts: Facts) -> str | None:
     return None
 
 
+ASKS = "its library asks the system for"  # foxrun.tracing.libraries says so
+
+
+def _asked(facts: Facts) -> str:
+    """What the library of a native function imports, where that function is the origin and got equal inputs."""
+    if not computed(facts) or facts.origin is None or not facts.origin.a.value.startswith(ASKS):
+        return ""
+    return facts.origin.a.value
+
+
+def asks_for(what: str) -> Test:
+    """A native function whose library imports the system's entropy, or its clock."""
+
+    def look(facts: Facts) -> Evidence | None:
+        text = _asked(facts)
+        if what not in text:
+            return None
+        return Evidence(text=f"{facts.op} is a native function, its inputs agree, and {text}", weight=STRONG)
+
+    look.__doc__ = f"does a native function's library ask the system for {what}?"
+    return look
+
+
+@test(STRONG)
+def asks_for_nothing(facts: Facts) -> str | None:
+    """is it a native function without threads, clock and entropy?"""
+    text = _asked(facts)
+    if not text or any(word in text for word in ("entropy", "a clock", "threads")):
+        return None
+    return f"{facts.op} is a native function, its inputs agree, and its library has no threads, clock or entropy"
+
+
+@test(-STRONG)
+def asks_for_no_threads(facts: Facts) -> str | None:
+    """is it a native function whose library starts no threads?"""
+    text = _asked(facts)
+    return "its library starts no threads" if text and "threads" not in text else None
+
+
 def own_kernel_adds(facts: Facts) -> Evidence | None:
     """is it a kernel of the program's own whose code adds atomically?"""
     if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.localize.cause_tests import test
-from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence
+from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED, SEED
 
@@ -35,6 +35,13 @@ def entropy_as_data(facts: Facts) -> str | None:
     """does what Python hands to torch come from the operating system's entropy?"""
     lead = facts.lead("entropy", near=2)
     return f"{lead.text}, and it is used as data" if lead is not None and facts.how == HOST_VALUE else None
+
+
+@test(WEAK)
+def entropy_decides(facts: Facts) -> str | None:
+    """does the program take entropy, and decide something else afterwards?"""
+    lead = facts.lead("entropy")
+    return lead.text if lead is not None and facts.how in (HOST_VALUE, CONTROL_FLOW, REORDERED) else None
 
 
 def _without_seed(value: str, name: str) -> bool:

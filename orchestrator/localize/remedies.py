@@ -31,7 +31,8 @@ from orchestrator.localize.result import (
 from orchestrator.localize.session import Session
 
 MOST_ORIGINS = 4  # one behind the other
-MOST_CANDIDATES = 3
+MOST_CANDIDATES = 5
+ADDRESSES = "fixed-addresses"
 HIDES = ("filled-memory", "deterministic-algorithms")
 # Alike already in twins that differ in delays or in measured time alone: where such a pair parts, none is the cure.
 ALIKE_IN_A_RACE = ("hash-seed", "sorted-listings", "filled-memory")
@@ -78,65 +79,80 @@ def _first_that_changes(
     """
     if causes and causes[0].confidence == CERTAIN and not _switches(causes[0]):
         return None  # no switch is its cure, and what others came to would be luck
-    for cause in [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]:
-        for name in _in_turn(cause, facts):
-            if out_of_question(name, facts):
+    for cause, name in _candidates(causes, facts):
+        if out_of_question(name, dataclasses.replace(facts, remedied=tried.facts.remedied)):
+            continue
+        if name in on or any(r.name == name and not r.next_origin.startswith("the next") for r in tried.remedies):
+            continue
+        if not session.affords(1.2):
+            _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
+            return None
+        switched = dataclasses.replace(kind, remedies=(*on, name))
+        try:
+            pair, parted, next_facts = _screen(session, switched, facts)
+        except JobFailed as error:
+            _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"with it {error}")
+            continue
+        except DeadlinePassed:
+            _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
+            raise
+        if parted is None:
+            _measure(tried, name, False)
+            if name in HIDES and cause.name == "uninitialised-memory":
+                _append(tried, name, cause.name, HIDDEN, 1)
+                session.drop(pair)
                 continue
-            if name in on or any(r.name == name and not r.next_origin.startswith("the next") for r in tried.remedies):
-                continue
-            if not session.affords(1.2):
-                _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
-                return None
-            switched = dataclasses.replace(kind, remedies=(*on, name))
-            try:
-                pair, parted, next_facts = _screen(session, switched, facts)
-            except JobFailed as error:
-                _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"with it {error}")
-                continue
-            except DeadlinePassed:
-                _append(tried, name, cause.name, NOT_TRIED, 0, note="the time was over")
-                raise
-            if parted is None:
-                _measure(tried, name, False)
-                if name in HIDES and cause.name == "uninitialised-memory":
-                    _append(tried, name, cause.name, HIDDEN, 1)
-                    session.drop(pair)
-                    continue
-                known = min(rate, SEEN_ONCE) if on else rate
+            known = min(rate, SEEN_ONCE) if on else rate
+            if name == ADDRESSES:
                 runs, failed = _verify(session, switched, known)
                 session.drop(pair)
-                if failed:
-                    _measure(tried, name, True)  # that the first pair agreed was luck, and is no evidence
-                    _append(tried, name, cause.name, NOT_ENOUGH, runs, next_origin=f"it parted in one of {runs} pairs")
-                    continue
-                _append(
-                    tried,
-                    name,
-                    cause.name,
-                    VERIFIED,
-                    runs,
-                    note=_chance(known, runs),
-                    with_=on,
-                )
-                return name, None
-            if name == "filled-memory" and _reader_parts(facts, next_facts):
-                _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
-                tried.instead, tried.facts = parted, next_facts
-                return "", next_facts
-            same = _same_origin(facts, next_facts)
-            session.drop(pair)
-            if same:
-                _measure(tried, name, True)
-                _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin="the same")
+                _measure(tried, name, failed)
+                _append(tried, name, cause.name, NOT_ENOUGH if failed else HIDDEN, runs)
                 continue
-            tried.facts = dataclasses.replace(tried.facts, moved=tried.facts.moved | {name})
+            runs, failed = _verify(session, switched, known)
+            session.drop(pair)
+            if failed:
+                _measure(tried, name, True)  # that the first pair agreed was luck, and is no evidence
+                _append(tried, name, cause.name, NOT_ENOUGH, runs, next_origin=f"it parted in one of {runs} pairs")
+                continue
+            _append(
+                tried,
+                name,
+                cause.name,
+                VERIFIED,
+                runs,
+                note=_chance(known, runs),
+                with_=on,
+            )
+            return name, None
+        if name == "filled-memory" and _reader_parts(facts, next_facts):
             _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
-            return name, next_facts
+            tried.instead, tried.facts = parted, next_facts
+            return "", next_facts
+        same = _same_origin(facts, next_facts)
+        session.drop(pair)
+        if same:
+            _measure(tried, name, True)
+            _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin="the same")
+            continue
+        tried.facts = dataclasses.replace(tried.facts, moved=tried.facts.moved | {name})
+        _append(tried, name, cause.name, NOT_ENOUGH, 1, next_origin=f"the next origin is {_named(next_facts)}")
+        return name, next_facts
     return None
+
+
+def _candidates(causes: Sequence[Cause], facts: Facts) -> list[tuple[Cause, str]]:
+    """Switches with their causes, in turn; fixed addresses last, since they fix the hash seed as well."""
+    found = [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]
+    return sorted(
+        ((cause, name) for cause in found for name in _in_turn(cause, facts)), key=lambda x: x[1] == ADDRESSES
+    )
 
 
 def out_of_question(name: str, facts: Facts) -> bool:
     """Whether a switch cannot be the cure, so that twins which agree with it would be luck."""
+    if name == ADDRESSES and (facts.resumed or facts.remedied.get("hash-seed") is not True):
+        return True  # it fixes the hash seed as well, so that one must have been found to change nothing
     if name == "synchronous-copies":
         return not facts.cuda  # no copy of torch's is on its way
     if name == "ordered-completion":
