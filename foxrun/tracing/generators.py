@@ -6,6 +6,7 @@ Names are given in the order in which generators are met: ``generator.python``, 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import weakref
@@ -171,5 +172,6 @@ def states() -> list[tuple[str, str]]:
         if generator is None:
             _watched.remove((name, reference))
         elif name in _used:
-            found.append((name, state_digits(generator)))
+            with contextlib.suppress(NotImplementedError):  # a class of the program's own that keeps none
+                found.append((name, state_digits(generator)))
     return found

@@ -5,7 +5,6 @@ A native function cannot be looked into; the names that its library imports say 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
 MOST_BYTES = 32 << 20
@@ -26,7 +25,6 @@ ASKS = "its library asks the system for"
 NOTHING = "nothing of the kind"
 
 
-@lru_cache(maxsize=256)
 def asks(path: str) -> str:
     """``its library asks the system for entropy, threads``, in this order; "" where its file cannot be read."""
     try:

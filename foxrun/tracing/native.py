@@ -50,11 +50,18 @@ class _Caller:
         self._calls = self._running = 0
 
     def around(
-        self, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, told: bool = False, path: str = ""
+        self,
+        name: str,
+        call: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        told: bool = False,
+        asked: str = "",
     ) -> Any:
         """Call, with what it is given hashed before and after; ``told``: its result is a value of its own.
 
-        ``path``: the file of its library.
+        ``asked``: what its library asks the system for.
         """
         recorder = self._operations.recorder
         if recorder.busy or recorder.ended or not recorder.plan.in_window(recorder.step):
@@ -75,7 +82,7 @@ class _Caller:
         if before is not None:
             try:
                 with recorder.quiet(), torch._C.DisableTorchFunctionSubclass():
-                    self._after(name, before, result if told else None, past, path)
+                    self._after(name, before, result if told else None, past, asked)
             except Exception as error:
                 recorder.trouble(error)
         return result
@@ -158,7 +165,7 @@ class _Caller:
             else (f"{PAST_VIEW}: {count} bytes where {left} are left of it")
         )
 
-    def _after(self, name: str, before: _Before, result: Any, past: int, path: str) -> None:
+    def _after(self, name: str, before: _Before, result: Any, past: int, asked: str) -> None:
         operations = self._operations
         # First of all, since hashing writes as well.
         alone = before.overlap == (self._calls, False)  # what a callback's calls wrote is theirs
@@ -168,7 +175,7 @@ class _Caller:
         if changed and not value:
             value = f"{PAST}: {', '.join(changed[:3])} changed, and no pointer into it was handed over"
         past_it = bool(value)
-        value = value or libraries.asks(path)
+        value = value or asked
         index = operations.recorder.reserve()
         outs: list[tuple[str, Fingerprint]] = []
         for label, tensor in before.given:
@@ -253,7 +260,8 @@ def _libraries(ctypes: ModuleType, caller: _Caller) -> None:
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        plain, path = self._FuncPtr, str(self._name or "")
+        plain = self._FuncPtr
+        asked = libraries.asks(str(self._name or ""))  # now: its file may be gone by the first call
 
         class Function(plain):  # type: ignore[misc,valid-type]
             """A function of the library, watched."""
@@ -265,7 +273,7 @@ def _libraries(ctypes: ModuleType, caller: _Caller) -> None:
                 name = getattr(self, "__name__", "function")
                 # A function without a declared result leaves whatever the register held.
                 told = self.restype not in (None, ctypes.c_int)
-                return caller.around(str(name), super().__call__, args, kwargs, told=told, path=path)
+                return caller.around(str(name), super().__call__, args, kwargs, told=told, asked=asked)
 
         self._FuncPtr = Function
 

@@ -27,8 +27,24 @@ def watch_python(random: ModuleType) -> None:
         kind = watching.draw if name in PYTHON_DRAWS else watching.seed
         if hasattr(random, name):
             patching.function(random, name, kind(f"random.{name}", lambda args: ("generator.python", inst)))
-        patching.method(random.Random, name, kind(f"random.Random.{name}", of_instance))
+        of_its_own = kind(f"random.Random.{name}", of_instance)
+        patching.method(random.Random, name, _but_the_systems(random, of_its_own, draws=name in PYTHON_DRAWS))
     random.Random.__init__ = _making("random.Random", random.Random.__init__, "python")
+
+
+def _but_the_systems(random: ModuleType, watched: Any, *, draws: bool) -> Any:
+    """SystemRandom, and so secrets, has no state: what it gives is the system's entropy, as os.urandom's is."""
+
+    def around(original: Any) -> Any:
+        stateful = watched(original)
+        entropy = watching.host("random.SystemRandom")(original) if draws else original
+
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return (entropy if isinstance(self, random.SystemRandom) else stateful)(self, *args, **kwargs)
+
+        return call
+
+    return around
 
 
 def _python_name(generator: Any, inst: Any) -> str:

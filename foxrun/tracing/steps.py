@@ -65,7 +65,9 @@ class Steps:
         if not outermost or getattr(module, "_foxrun_inner", False):
             return
         thread = self._beside()
-        if thread is None or self._first:
+        # Reading a row waits for the device, which would end a race between its streams: the backward pass is early
+        # enough for it.
+        if (thread is None or self._first) and not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             self.settle()
         with self.recorder.quiet():
             if thread is None or self._first:

@@ -35,6 +35,7 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
         matched += zip(a[:equal], b[:equal], strict=True)
         if equal < min(len(a), len(b)):
             breaks[thread] = (a, b, equal)
+    main_breaks = breaks[MAIN_THREAD][0][breaks[MAIN_THREAD][2]].i if MAIN_THREAD in breaks else len(left) + left[-1].i
     known = {said(event) for event in left}, {said(event) for event in right}
     deferred: list[Origin] = []
     harmless: list[Origin] = []
@@ -42,6 +43,8 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
     for ea, eb in sorted(matched, key=lambda pair: pair[0].i):
         if ea.thread in given_up:
             continue
+        if main_breaks < ea.i and ea.thread != MAIN_THREAD and not (deferred or harmless):
+            break  # the main thread did something else before: what a worker then reads is what that one left
         origin = walk.pair(ea, eb)
         if origin is None:
             continue

@@ -201,6 +201,8 @@ def other_environment(facts: Facts) -> str | None:
     """do two commands of one program differ by what it reads of its environment?"""
     if not facts.two_commands or facts.resumed or facts.how not in (CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER):
         return None
+    if facts.environments:
+        return f"the two runs were given other environments: {facts.environments}"
     lead = next((x for x in facts.leads if x.a.name.startswith("os.environ") and x.near), None)
     return f"{lead.text}: the two runs were given other environments" if lead is not None else None
 

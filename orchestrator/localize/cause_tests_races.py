@@ -84,6 +84,21 @@ def changes_while_held(facts: Facts) -> str | None:
     return f"its owner writes it again before {facts.origin.reader.name} at {where} reads it, if that is late"
 
 
+@test(PLAIN)
+def weight_changes(facts: Facts) -> str | None:
+    """is it a weight, a moment or a buffer that changes under its reader?"""
+    if not is_a_race(facts) or facts.how != CHANGED_BEHIND or facts.steps.kind not in ("weight", "moment", "buffer"):
+        return None
+    return f"{facts.steps.leaf} is no copy of anything: somebody else has its memory too"
+
+
+@test(-DECISIVE)
+def seeds_are_the_cure(facts: Facts) -> str | None:
+    """do twins that differ in delays agree once generators have fixed seeds?"""
+    name = next((n for n in ("workers-seeded", "seed-generators") if facts.remedied.get(n) is False), None)
+    return f"with {name} twins agree that differ in who waits: it is no race" if name and is_a_race(facts) else None
+
+
 COPIES = ("copy_", "_foreach_copy_", "fill_", "set_", "index_copy_", "zero_", "random_", "normal_", "uniform_")
 
 

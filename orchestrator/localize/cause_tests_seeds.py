@@ -7,7 +7,7 @@ import re
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, REORDERED, SEED
+from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, DRAWN_MEANWHILE, HOST_VALUE, REORDERED, SEED
 
 REPLAY_WORDS = re.compile(r"replay|rollout_?buffer|experience|transition")
 
@@ -110,13 +110,28 @@ def moved_by_others(facts: Facts) -> str | None:
     return None
 
 
+@test(PLAIN)
+def drawn_meanwhile(facts: Facts) -> str | None:
+    """does a generator move while one draws from it?"""
+    return facts.origin.detail if facts.origin is not None and facts.origin.detail == DRAWN_MEANWHILE else None
+
+
+@test(DECISIVE)
+def draws_as_timing_has_it(facts: Facts) -> str | None:
+    """do twins part that differ in delays alone, by a draw that one of them makes?"""
+    if not facts.narrowed.get("delays") or facts.origin is None or facts.how != CONTROL_FLOW:
+        return None
+    draws = [e for e in (facts.origin.a, facts.origin.b) if e.kind == "draw"]
+    return f"timing decides whether {draws[0].name} at {draws[0].where or '?'} draws" if len(draws) == 1 else None
+
+
 @test(STRONG)
 def extra_draws(facts: Facts) -> str | None:
     """does one twin draw where the other does not?"""
     origin = facts.origin
-    if origin is None or origin.how != CONTROL_FLOW or not {origin.a.kind, origin.b.kind} & {"draw"}:
+    if origin is None or not {origin.a.kind, origin.b.kind} & {"draw"}:
         return None
-    if (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where):
+    if origin.how not in (CONTROL_FLOW, REORDERED) or (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where):
         return None  # both draw here, of another size
     return f"one twin draws from a shared generator where the other does not: {origin.detail}"
 

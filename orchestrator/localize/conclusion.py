@@ -19,8 +19,10 @@ from orchestrator.localize.races import DELAYS, OTHERS_WRITE
 from orchestrator.localize.remedies import Tried
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
+    CONTROL_FLOW,
     HOST_VALUE,
     NOT_TRIED,
+    OTHER_CHOICE,
     OUTPUTS_DIFFER,
     Localization,
     Operation,
@@ -213,6 +215,8 @@ def component_of_row(operation: Operation | None, steps: StepsFound) -> str:
         return "optimizer"
     if operation is not None and operation.kind in ("draw", "seed") and steps.kind == "outcome":
         return "generator"
+    if operation is not None and operation.how == CONTROL_FLOW and operation.kind not in ("draw", "seed"):
+        return "host" if steps.component == "generator" else steps.component  # Python's state came to draw otherwise
     return steps.component
 
 
@@ -226,6 +230,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "generator"
     if operation.how == CHANGED_BEHIND and steps.component == "generator":
         return "data"  # a thread draws on beside it, and what is read meanwhile is no generator
+    if operation.detail == OTHER_CHOICE:
+        return "data" if steps.component == "generator" else steps.component
     if operation.phase == "gradients" and operation.kind in ("op", "kernel"):
         return "weights"  # what is done with gradients before the optimizer reads them
     if operation.how == CHANGED_BEHIND and steps.kind == "gradient" and OTHERS_WRITE in operation.detail:

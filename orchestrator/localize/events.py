@@ -16,6 +16,7 @@ from orchestrator.localize.origins import (
     Aligned,
     Origin,
     Record,
+    drawn_apart,
     in_place,
     is_reordered,
     last_writer,
@@ -144,6 +145,8 @@ class Walk:
         ea, eb = record.a, record.b
         if ea.kind == "op" and ea.short in FILLS:
             return self._origin(ea, eb, CHANGED_BEHIND, "what it filled with one value is other bytes right afterwards")
+        if ea.kind == "draw" and ea.name.startswith(("random.", "numpy.")):
+            return self._origin(ea, eb, OUTPUTS_DIFFER, drawn_apart(ea, eb))
         if not ea.brings_data:
             written = [self.records[source].a for _, _, source in ea.ins if source in self.records]
             return self._origin(ea, eb, OUTPUTS_DIFFER, chain=written)

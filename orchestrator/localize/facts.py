@@ -93,6 +93,7 @@ class Facts:
     replay: Replay | None = None
     resumed: bool = False
     unordered: bool = True  # the program may take results in the order in which they are done
+    environments: str = ""  # how two commands that are else the same set their environment apart
     two_commands: bool = False  # the second twin was started by a command of its own
     parted_kind: str = "hostile"
     hostile_agreed: int = 0
@@ -186,6 +187,25 @@ def goes_on(
     if header.get("argv") != other.get("argv"):
         return True
     return any(GOES_ON.search(word) for word in second if word not in command)
+
+
+def environments(command: Sequence[str], other: Sequence[str] | None) -> str:
+    """``TZ=UTC0 and TZ=JST-9`` of two commands that are the same but for variables that ``env`` sets; else ""."""
+    if other is None:
+        return ""
+    sets, rests = [], []
+    for words in (list(command), list(other)):
+        count = 0
+        if words[:1] == ["env"]:
+            count = 1
+            while count < len(words) and "=" in words[count] and not words[count].startswith("-"):
+                count += 1
+        sets.append(words[1:count])
+        rests.append(words[count:])
+    if rests[0] != rests[1] or sets[0] == sets[1]:
+        return ""
+    apart = [" ".join(w for w in one if w not in two) or "none" for one, two in (sets, sets[::-1])]
+    return f"{apart[0]} and {apart[1]}"
 
 
 def host_kind(name: str) -> str:

@@ -8,7 +8,7 @@ from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize import beyond, pace, races, raw, source
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
-from orchestrator.localize.facts import PACE, UNORDERED, Facts, goes_on
+from orchestrator.localize.facts import PACE, UNORDERED, Facts, environments, goes_on
 from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, concluded, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
@@ -256,6 +256,7 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         and goes_on(shown.a.main.header, shown.b.main.header, session.request.command, session.request.other),
         unordered=shown.a.mentions(UNORDERED) or shown.b.mentions(UNORDERED),
         two_commands=session.request.other is not None,
+        environments=environments(session.request.command, session.request.other),
         parted_kind=kind.name,
         hostile_agreed=agreed,
         threads=max(main.aligned.threads if main is not None else 1, races.threads_of(shown)),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from orchestrator.localize.result import DRAWN_MEANWHILE, OTHER_CHOICE
 from orchestrator.localize.sequences import prints
 from orchestrator.localize.trace import Event
 
@@ -119,3 +120,9 @@ def is_reordered(ea: Event, eb: Event) -> bool:
     a = [item[1] for item in ea.ins if not item[0].startswith("generator")]
     b = [item[1] for item in eb.ins if not item[0].startswith("generator")]
     return a != b and Counter(a) == Counter(b)
+
+
+def drawn_apart(ea: Event, eb: Event) -> str:
+    """Of a draw that got one state of its generator and gave other values: whether the generator agrees afterwards."""
+    after = [[x[1] for x in e.outs if x[0].startswith("generator")] for e in (ea, eb)]
+    return OTHER_CHOICE if after[0] and after[0] == after[1] else DRAWN_MEANWHILE

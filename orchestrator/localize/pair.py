@@ -97,6 +97,7 @@ class Pair:
     written: tuple[dict[str, str], dict[str, str]] = field(default=({}, {}))
     linked: tuple[str, ...] = ()
     directory: Path | None = None  # where the program's files lie
+    whole: bool = False  # it was not told to stop at a step
 
     @property
     def failed(self) -> list[int]:

@@ -10,6 +10,9 @@ from orchestrator.compare.verdict import GrowthPoint, Verdict
 
 # How the origin shows.
 OUTPUTS_DIFFER = "outputs differ"
+# What a draw says of itself that got one state of its generator and gave other values.
+OTHER_CHOICE = "its generator agrees before and after it: what it draws from differs"
+DRAWN_MEANWHILE = "its generator agrees before it and not after it: somebody else draws meanwhile, or its range differs"
 CHANGED_BEHIND = "changed behind"
 REORDERED = "reordered"
 CONTROL_FLOW = "control flow"

@@ -18,6 +18,7 @@ from orchestrator.localize.trace import Leaf, Row
 
 # What a step reads, nearest to the cause first: moments are made from gradients, weights from moments.
 _READ = ("generator", "state", "moment", "weight")
+PASSING = ("input", "activation")  # nothing of it is left, unless the training takes it up
 GROWTH_KEPT = 2000
 
 
@@ -38,6 +39,7 @@ class StepsFound:
     leaves: int = 0
     note: str = ""
     ignored: list[str] = field(default_factory=list)  # generators that differ and that no step drew from
+    kept: bool = True  # something that the training keeps parted: weights, moments, states, gradients, a loss
     declared: bool = False  # by rows of the program's own, in the order of dataflow that it declared
     traced_rows: int = 0
     traced_step: int | None = None  # where the traced rows part, when the program's own rows decide
@@ -70,6 +72,7 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     rows = leaves = 0
     ignored: set[str] = set()
     lengths = ""
+    kept = trained = False
     for index, (ra, rb) in enumerate(_beside(a, b)):
         if ra is None or rb is None:
             longer, row = ("first", ra) if rb is None else ("second", rb)
@@ -85,6 +88,9 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
         pairs, unlike = _pairs(ra, rb)
         parted = [pair for pair in pairs if pair[0].fingerprint != pair[1].fingerprint]
         counted = [pair for pair in parted if not is_aside(pair[0])]
+        kept = kept or any(pair[0].kind not in PASSING for pair in counted)
+        kept = kept or any(not name.startswith((*PASSING, "generator", "threads.")) for name in unlike)
+        trained = trained or any(leaf.kind == "gradient" for leaf in ra.leaves)
         if unlike and not counted and first is None:
             first = _unlike(ra, index, unlike)
         if first is None and counted:
@@ -100,8 +106,10 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     if first is None:
         return StepsFound(rows=rows, leaves=leaves, ignored=sorted(ignored), note=lengths)
     if found_rows is None:
-        return _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
-    return _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
+        found = _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
+        return dataclasses.replace(found, kept=kept or declared or not trained or bool(lengths))
+    found = _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
+    return dataclasses.replace(found, kept=kept or declared or not trained or bool(lengths))
 
 
 def _classed(
