@@ -131,8 +131,9 @@ def extra_draws(facts: Facts) -> str | None:
     origin = facts.origin
     if origin is None or not {origin.a.kind, origin.b.kind} & {"draw"}:
         return None
-    if origin.how not in (CONTROL_FLOW, REORDERED) or (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where):
-        return None  # both draw here, of another size
+    same = (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where)  # both draw here, of another size
+    if origin.how not in (CONTROL_FLOW, REORDERED) or same:
+        return None
     return f"one twin draws from a shared generator where the other does not: {origin.detail}"
 
 
