@@ -22,6 +22,7 @@ from orchestrator.localize.origins import (
     last_writer,
     maker,
     of_another_dtype,
+    reads,
     restless,
     root,
     seeds,
@@ -125,6 +126,12 @@ class Walk:
             record.unset = ea.i
             return None
         if not differing:
+            if (
+                not record.agreed
+                and ".source_Storage" in ea.name
+                and not (reads(ea, self.left) or reads(eb, self.right))
+            ):
+                return None  # a copy of a storage begins as fresh memory, which is written over before it is read
             return None if record.agreed else self._of_outputs(record)
         if record.agreed and not any(x[0].startswith("generator") for x, _ in differing):
             return None  # what differs has no part in the result: memory that is written over, an empty buffer

@@ -122,6 +122,11 @@ def is_reordered(ea: Event, eb: Event) -> bool:
     return a != b and Counter(a) == Counter(b)
 
 
+def reads(event: Event, stream: Sequence[Event]) -> bool:
+    """Whether some operation reads what this event brought, before it is written over."""
+    return any(source == event.i for e in stream for _, _, source in e.ins)
+
+
 def drawn_apart(ea: Event, eb: Event) -> str:
     """Of a draw that got one state of its generator and gave other values: whether the generator agrees afterwards."""
     after = [[x[1] for x in e.outs if x[0].startswith("generator")] for e in (ea, eb)]

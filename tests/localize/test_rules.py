@@ -12,7 +12,7 @@ from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts, goes_on, leads
 from orchestrator.localize.pair import _results
 from orchestrator.localize.remedies import _same_origin
-from orchestrator.localize.result import CHANGED_BEHIND, REORDERED, Replay
+from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, REORDERED, Replay
 from orchestrator.localize.steps import StepsFound
 from tests.localize.traces import Stream, facts
 
@@ -71,6 +71,17 @@ def test_a_write_past_its_memory_is_blamed_for_what_is_read_wrong_later() -> Non
     assert blamed(None, streams[0].events, streams[1].events) is None
     judged = judge(Facts(steps=StepsFound(leaf="input.0"), origin=found))[0]
     assert (judged.name, judged.confidence) == ("out-of-bounds-write", "certain")
+
+
+def test_a_storage_that_is_written_over_before_it_is_read_is_no_origin() -> None:
+    for reader, how in (("copy_", None), ("mul", HOST_VALUE)):
+        streams = Stream(), Stream()
+        for twin, s in enumerate(streams):
+            made = s.add("op", "aten.set_.source_Storage", outs=[f"old{twin}"], where="a.py:3 f")
+            ins = [("1", "x", -1)] if reader == "copy_" else [("0", f"old{twin}", made)]
+            s.op(reader, ins, "new" if reader == "copy_" else f"m{twin}", where="a.py:3 f")
+        found = align(streams[0].events, streams[1].events).origin
+        assert (found and found.how) == how
 
 
 def test_each_twin_is_handed_what_another_thread_made() -> None:
