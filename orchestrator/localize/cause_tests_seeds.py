@@ -6,7 +6,7 @@ import re
 
 from orchestrator.localize.cause_tests import test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence
-from orchestrator.localize.facts import Facts
+from orchestrator.localize.facts import PACE, Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, DRAWN_MEANWHILE, HOST_VALUE, REORDERED, SEED
 
 REPLAY_WORDS = re.compile(r"replay|rollout_?buffer|experience|transition")
@@ -118,8 +118,12 @@ def drawn_meanwhile(facts: Facts) -> str | None:
 
 @test(DECISIVE)
 def draws_as_timing_has_it(facts: Facts) -> str | None:
-    """do twins part that differ in delays alone, by a draw that one of them makes?"""
-    if not facts.narrowed.get("delays") or facts.origin is None or facts.how != CONTROL_FLOW:
+    """do twins part that differ in delays or in measured time alone, by a draw that one of them makes?"""
+    if (
+        not any(facts.narrowed.get(kind) for kind in ("delays", PACE))
+        or facts.origin is None
+        or facts.how != CONTROL_FLOW
+    ):
         return None
     draws = [e for e in (facts.origin.a, facts.origin.b) if e.kind == "draw"]
     return f"timing decides whether {draws[0].name} at {draws[0].where or '?'} draws" if len(draws) == 1 else None

@@ -6,6 +6,8 @@ import dataclasses
 import json
 from pathlib import Path
 
+import pytest
+
 from orchestrator.localize import races
 from orchestrator.localize.beyond import MEMORY, surely
 from orchestrator.localize.causes import judge
@@ -131,6 +133,19 @@ def test_on_a_device_its_streams_wait_in_turn(tmp_path: Path) -> None:
     assert [d["sides"] for d in kind.delays if d] == [["default-stream"], ["other-streams"]]
     assert races.waits(kind) == "streams of the device"
     assert races.waits(races.kind_of()) == "threads"
+
+
+@pytest.mark.parametrize("kind", ["delays", "pace"])
+def test_a_draw_that_timing_decides_is_a_shared_generator_s(kind: str) -> None:
+    def previewed(s: Stream, twin: int) -> None:
+        if twin:
+            s.add("draw", "aten.randn.default", ins=[("generator.torch", "g", -1)], outs=["p"], where="a.py:9 preview")
+        s.op("mul", [("0", "x", -1)], "y", where="a.py:20 step")
+        s.op("sum", [("0", "y", -1)], "z", where="a.py:21 step")
+
+    known = facts(previewed, narrowed={kind: True})
+    assert known.origin is not None and known.origin.how == CONTROL_FLOW
+    assert judge(known)[0].name == "shared-generator"
 
 
 def drawn(twin: int) -> Stream:
