@@ -107,8 +107,8 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
         return StepsFound(rows=rows, leaves=leaves, ignored=sorted(ignored), note=lengths)
     if found_rows is None:
         found = _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
-        return dataclasses.replace(found, kept=kept or declared or not trained or bool(lengths))
-    found = _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
+    else:
+        found = _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
     return dataclasses.replace(found, kept=kept or declared or not trained or bool(lengths))
 
 
