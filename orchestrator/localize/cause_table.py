@@ -263,7 +263,7 @@ KINDS: tuple[Kind, ...] = (
         tests=(r.timing_decides, h.by_itself_reordered, t.narrowed("allocator"),
                h.led_by("identity", weight=PLAIN, ways=_ORDERS),
                h.in_the_optimizer, h.how_is(REORDERED, weight=PLAIN, what="the same operations come in another order"),
-               h.hash_does_not_matter, h.hash_matters, h.python_decides, h.addresses_decide),
+               h.hash_does_not_matter, h.hash_matters, h.values_matter, h.python_decides, h.addresses_decide),
         remedies=("fixed-addresses",),
         change="keep objects in a list or a dict, which have the order of insertion: {where}",
         reports=("https://docs.python.org/3/reference/datamodel.html#object.__hash__",),

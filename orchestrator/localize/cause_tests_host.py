@@ -234,6 +234,17 @@ def hash_does_not_matter(facts: Facts) -> Evidence | None:
     return Evidence(text="the order differs with hash() of strings fixed", weight=weight)
 
 
+# They make equal what a program draws or reads, and leave its objects where they lie.
+_VALUES = ("seed-generators", "workers-seeded", "fixed-entropy", "fixed-clock", "sorted-listings")
+
+
+@test(-STRONG)
+def values_matter(facts: Facts) -> str | None:
+    """do the twins agree with a switch that decides values and no addresses?"""
+    name = next((name for name in _VALUES if facts.remedied.get(name) is False), None)
+    return f"with {name} the twins agree, and it does not decide where objects lie" if name is not None else None
+
+
 @test(DECISIVE)
 def addresses_decide(facts: Facts) -> str | None:
     """do the twins agree where memory lies at the same addresses, and not with hash() of strings fixed alone?"""

@@ -93,11 +93,13 @@ PROBES = ("filled-memory", "deterministic-algorithms")
 
 
 def _measured(kind: Kind, facts: Facts) -> list[Evidence]:
-    """What remedies that are this cause's alone came to."""
+    """What this cause's remedies came to. Of several ways to rule it out one is enough: where one does, what the others
+    leave speaks for nothing."""
     found = []
-    for remedy in kind.remedies:
-        parted = facts.remedied.get(remedy)
-        if parted is None or remedy in PROBES:
+    measured = {name: facts.remedied.get(name) for name in kind.remedies if name not in PROBES}
+    cured = False in measured.values()
+    for remedy, parted in measured.items():
+        if parted is None or (parted and cured):
             continue
         if parted:
             found.append(Evidence(text=f"with {remedy} the twins still part there", weight=-PLAIN))

@@ -164,7 +164,7 @@ def _result(
         leaf=seen.leaf,
         component=component_of_row(operation, seen)
         if session.request.other is not None or seen.declared
-        else component_of(operation, seen),
+        else component_of(operation, seen, handed=main is not None and _handed_over(main.origin)),
         operation=operation,
         parted=seen.parted or _file_leaf(seen),
         trials=session.trials,
@@ -226,8 +226,16 @@ def component_of_row(operation: Operation | None, steps: StepsFound) -> str:
     return steps.component
 
 
-def component_of(operation: Operation | None, steps: StepsFound) -> str:
-    """A module's path, else data, generator, weights, optimizer, loss, host or state."""
+def _handed_over(origin: Origin | None) -> bool:
+    """Whether the memory that changed is Python's (numpy, a buffer), which torch was handed."""
+    return origin is not None and origin.how == CHANGED_BEHIND and any(event.brings_data for event in origin.chain)
+
+
+def component_of(operation: Operation | None, steps: StepsFound, handed: bool = False) -> str:
+    """A module's path, else data, generator, weights, optimizer, loss, host or state.
+
+    ``handed``: the memory that changed was handed to torch from outside, so that it is no module's.
+    """
     if operation is None:
         return steps.component
     if operation.detail.startswith((PAST, PAST_VIEW)) and steps.kind not in ("weight", "moment", "gradient"):
@@ -242,6 +250,8 @@ def component_of(operation: Operation | None, steps: StepsFound) -> str:
         return "weights"  # what is done with gradients before the optimizer reads them
     if operation.how == CHANGED_BEHIND and steps.kind == "gradient" and OTHERS_WRITE in operation.detail:
         return "data"  # it agreed in the forward pass, and no operation made it
+    if operation.how == CHANGED_BEHIND and handed and steps.kind == "activation":
+        return "data"
     if operation.how == CHANGED_BEHIND and steps.component:
         return steps.component  # the memory that changed, and not the module that was the first to read it
     if operation.module:

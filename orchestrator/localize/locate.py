@@ -169,7 +169,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     if kind.name == races.DELAYS:
         race = races.closer(session, kind, concluded(pair, steps, 0))
         found += [race.found] if race.found is not None else []
-        _tell(session, kind, steps, race.found)
+        _tell(session, kind, steps if race.found is None else race.found.steps, race.found)
         return race
     resumed = session.request.other is not None
     first = at_once(pair, steps, resumed)

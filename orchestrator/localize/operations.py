@@ -85,6 +85,9 @@ def look(
             )
             session.drop(pair)
             continue
+        if earlier and not resumed and seen.step is not None and seen.step < first:
+            # What is recorded begins after the twins parted: what differs first there merely inherits it.
+            found = dataclasses.replace(found, origin=None)
         return found
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 from orchestrator.localize.causes import judge
 from orchestrator.localize.facts import Facts
-from orchestrator.localize.result import Replay, pairs_for, rules_out
+from orchestrator.localize.result import REORDERED, Replay, pairs_for, rules_out
 from orchestrator.localize.steps import StepsFound
 from tests.localize.traces import Stream, facts
 
@@ -41,6 +41,21 @@ def test_a_measured_remedy_decides_between_orders() -> None:
     assert first(dataclasses.replace(known, remedied={"hash-seed": False})) == ("hash-order", "certain")
     still = dataclasses.replace(known, remedied={"hash-seed": True, "filled-memory": False})
     assert first(still) == ("uninitialised-memory", "likely")
+
+
+def test_one_way_to_rule_a_cause_out_is_enough_and_no_order_of_addresses_follows_the_clock() -> None:
+    def write(s: Stream, twin: int) -> None:
+        kept = [s.op("_to_copy", [("self", f"e{i}", -1)], f"e{i}", where="replay.py:9 extend") for i in (0, 1)]
+        s.op("stack", [("0.0", f"e{twin}", kept[twin])], f"batch{twin}", where="replay.py:20 sample")
+
+    known = facts(write)
+    assert known.how == REORDERED
+    tried = {"hash-seed": True, "sorted-listings": True, "seed-generators": True, "fixed-clock": False}
+    causes = judge(dataclasses.replace(known, remedied=tried))
+    assert causes[0].name == "replay-sampling"
+    assert "with fixed-clock the twins agree" in causes[0].evidence and causes[0].against == []
+    order = next(cause for cause in causes if cause.name == "iteration-order")
+    assert order.against == ["with fixed-clock the twins agree, and it does not decide where objects lie"]
 
 
 def test_a_replay_that_differs_speaks_for_atomics_and_one_that_does_not_against() -> None:

@@ -41,6 +41,9 @@ def test_memory_that_others_write_is_named_where_the_program_s_own_line_was_hand
     steps = StepsFound(step=0, leaf="gradient.arm.weight", component="arm", kind="gradient")
     shown = operation_of(dataclasses.replace(found, origin=origin, steps=steps))
     assert component_of(shown, steps) == "data"
+    first_activation = StepsFound(step=0, leaf="activation.arm", component="arm", kind="activation")
+    assert component_of(shown, first_activation, handed=True) == "data"  # numpy's memory is no module's
+    assert component_of(shown, first_activation) == "arm"
 
 
 def test_equal_inputs_and_other_outputs_by_delays_alone_are_memory_that_changed_meanwhile(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 # /// zoo
 # kind = "algorithm-selection"
 # report = []
-# step = 0
+# step = "any"
 # component = ["loss", "host", "data"]
 # remedy = "code"
 # ///
