@@ -137,8 +137,12 @@ class Hooks:
 
 
 def _graph_is_made() -> bool:
-    """Whether torch.compile or torch.jit.trace looks on: what we did now would become part of the graph."""
-    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+    """Whether torch.compile, torch.export or torch.jit.trace looks on: what we did now would be part of the graph."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+    )
 
 
 def tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:

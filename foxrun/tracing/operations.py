@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from foxrun.tracing import dumps, generators, where
@@ -92,6 +93,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         schema = schema_of(func)
         if schema.unseen:
             return func(*args, **kwargs)
+        if any(issubclass(kind, FakeTensor) for kind in types):
+            return func(*args, **kwargs)  # a graph is being made: nothing is computed
         if any(kind is not Tensor and kind is not torch.nn.Parameter for kind in types):
             return NotImplemented  # a subclass takes itself apart, and its parts come here
         before = None
@@ -121,8 +124,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.hasher = recorder.hasher = Hasher()
 
     def hash(self, tensor: Tensor) -> Fingerprint:
-        """A slot, or "" for what has no bits to be taken (meta, sparse) or cannot be read now (a graph's capture)."""
+        """A slot, or "" for what has no bits (meta, fake, sparse) or cannot be read now (a graph's capture)."""
         if tensor.layout != torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
+            return ""
+        if isinstance(tensor, FakeTensor):
             return ""
         if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
             return ""
@@ -142,11 +147,12 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if note := self.storages.unfilled(tensor):
                 notes.append(f"{label} {note}")
         line, module, phase = self.place()
+        by = self._by() if not module and phase == "other" else ""
         index = recorder.reserve()
         dumper = dumps.wanted(recorder, index)
         if dumper is not None:
             dumper.inputs(func, args, kwargs)
-        return _Before(index, ins, tensors, line, module, phase, "; ".join(notes), dumper)
+        return _Before(index, ins, tensors, line, by, module, phase, "; ".join(notes), dumper)
 
     def _after(
         self, schema: Schema, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: _Before
@@ -184,6 +190,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             outs=outs,
             shapes=_shapes(schema, args, kwargs, [t for _, t in (*written, *results)]),
             where=before.line,
+            by=before.by,
             module=before.module,
             phase=before.phase,
             value=before.note or (self.recorder.local.handed if schema.host else _shown(result, results, written)),
@@ -201,6 +208,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     return ""
                 return self.hasher.add(source.to(tensor.dtype).expand(tensor.shape))
         return self.hash(tensor)
+
+    def _by(self) -> str:
+        """Who calls the function that runs this operation: which of several it calls may be what differs."""
+        frame = where.innermost(sys._getframe())
+        return where.text(where.innermost(frame.f_back)) if frame is not None else ""
 
     def place(self) -> tuple[str, str, str]:
         """Where, module and phase; in a backward pass that torch made, those of the forward operation."""
@@ -242,6 +254,7 @@ class _Before(NamedTuple):
     ins: list[tuple[str, Fingerprint, int]]
     tensors: list[tuple[str, Tensor]]
     line: str
+    by: str
     module: str
     phase: str
     note: str

@@ -1,7 +1,9 @@
 """Another pace for the clocks that a program measures by: how long something takes must not decide what is computed.
 
-The program's own readings of time.perf_counter and its like go on by more than the time that passed, by a factor that
-changes from reading to reading; so do timeit's, and what CUDA events say lies between them. Clocks never go back.
+The program's own readings of time.perf_counter and its like go on by more than the time that passed, or by less, by a
+factor that changes from reading to reading; so do timeit's, and what CUDA events say lies between them. Clocks never go
+back. In one of two twins they are fast and in the other slow: what happens once some time has gone by happens in a
+traced program, which is slow, at every step of both where clocks are merely fast.
 """
 
 from __future__ import annotations
@@ -19,17 +21,23 @@ from typing import Any
 from foxrun.tracing import imports, patching, where
 
 CLOCKS = ("perf_counter", "monotonic", "process_time", "thread_time", "time")
-MOST = 8.0  # times the time that passed
+SPREAD = 8.0  # between the least and the greatest factor
+# A slow clock stands nearly still while it is read so often, and then goes on: who waits for a time must not wait long
+STILL, READINGS = 1 / 64, 64
+LATER = 1 / 2
 
 
 def watch(seed: int) -> None:
-    """From now on, by the factors of ``seed``."""
+    """From now on, by the factors of ``seed``: clocks are slow with an odd one, fast with an even one."""
     readings, start = count(), seed.to_bytes(8, "little")
+    slow = seed % 2
 
     def factor() -> float:
         # No generator of Python's: those are the program's, and their draws are recorded.
-        digest = blake2b(start + next(readings).to_bytes(8, "little"), digest_size=4).digest()
-        return float(MOST ** (int.from_bytes(digest, "little") / 2**32))
+        reading = next(readings)
+        digest = blake2b(start + reading.to_bytes(8, "little"), digest_size=4).digest()
+        least = 1.0 if not slow else STILL if reading < READINGS else LATER / SPREAD
+        return float(least * SPREAD ** (int.from_bytes(digest, "little") / 2**32))
 
     def clocks(time: ModuleType) -> None:
         for name in CLOCKS:
@@ -74,6 +82,6 @@ def _measures() -> bool:
     while frame.f_code.co_filename.startswith(where.OURS) and frame.f_back is not None:
         frame = frame.f_back
     name = frame.f_code.co_filename
-    if name.startswith("<timeit") or name.endswith("timeit.py"):
+    if where.is_timer(name):
         return True
     return where.kind_of(name) == where.PROGRAM and not any(site in name for site in where.SITES)

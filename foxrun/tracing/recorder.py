@@ -67,13 +67,14 @@ class Recorder:
         outs: Sequence[tuple[str, Fingerprint]] = (),
         shapes: str = "",
         where: str = "",
+        by: str = "",
         module: str | None = None,
         phase: str | None = None,
         value: Said = "",
         index: int | None = None,
     ) -> int:
-        """Write one event down; returns its index. ``index``: one that ``reserve`` gave; ``value`` may be asked later,
-        with the fingerprints."""
+        """Write one event down; returns its index. ``by``: the line that calls ``where``'s function; ``index``: one that
+        ``reserve`` gave; ``value`` may be asked later, with the fingerprints."""
         with self.lock:
             i = self.reserve() if index is None else index
             self._events.append(
@@ -86,6 +87,7 @@ class Recorder:
                     "outs": outs,
                     "shapes": shapes,
                     "where": where,
+                    "by": by,
                     "module": self.module() if module is None else module,
                     "phase": self.phase if phase is None else phase,
                     "thread": self.thread(),

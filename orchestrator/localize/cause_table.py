@@ -180,7 +180,7 @@ KINDS: tuple[Kind, ...] = (
         title="A choice made by measuring time",
         what="Each process measures which algorithm or block size is fastest, and keeps its own answer: runs are equal "
         "inside a process and part between two.",
-        tests=(o.config_differs, r.measured_time_decides, h.timed_before, h.clock_chooses,
+        tests=(o.config_differs, r.measured_time_decides, h.timed_before, h.hands_on_a_duration, h.clock_chooses,
                t.remedied("no-autotune", DECISIVE, against=WEAK)),
         remedies=("no-autotune", "fixed-clock"),
         change="fix the configuration, or keep the chosen one with the code: {where}",

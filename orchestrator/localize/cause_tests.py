@@ -9,7 +9,8 @@ from orchestrator.localize.facts import Facts
 from orchestrator.localize.operation_kinds import (
     COMPUTES,
 )
-from orchestrator.localize.result import OUTPUTS_DIFFER
+from orchestrator.localize.result import CONTROL_FLOW, OUTPUTS_DIFFER
+from orchestrator.localize.trace import Event
 
 
 def test(weight: int) -> Callable[[Callable[[Facts], str | None]], Test]:
@@ -69,6 +70,18 @@ def computed(facts: Facts) -> bool:
         and not origin.unset
         and origin.a.kind in COMPUTES
     )
+
+
+def draws_alone(facts: Facts) -> Event | None:
+    """The draw that one twin makes where the other runs something else, which may be a draw at another line."""
+    origin = facts.origin
+    if (
+        origin is None
+        or facts.how != CONTROL_FLOW
+        or (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where)
+    ):
+        return None
+    return origin.alone or next((event for event in (origin.b, origin.a) if event.kind == "draw"), None)
 
 
 @test(-PLAIN)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from orchestrator.localize.beyond import PAST, is_past
-from orchestrator.localize.cause_tests import test
+from orchestrator.localize.cause_tests import draws_alone, test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts, Lead, machines_differ
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
@@ -154,19 +154,30 @@ def timed_before(facts: Facts) -> Evidence | None:
     if lead is None:
         return None
     text = f"the program measures time before it chooses: {lead.a.name} at {lead.a.where}"
+    if draws_alone(facts) is not None:
+        return Evidence(text=text, weight=WEAK)  # it decides whether to draw, and chooses among no ways to compute
     return Evidence(text=text, weight=STRONG if lead.near >= 2 else PLAIN)
+
+
+@test(STRONG)
+def hands_on_a_duration(facts: Facts) -> str | None:
+    """does the line measure how long something takes, and hand that on?"""
+    lead = facts.stopwatch if facts.how == HOST_VALUE else None
+    return (
+        f"{lead.a.name} is read before and after at {lead.a.where}, which hands on how long it took" if lead else None
+    )
 
 
 def _clock_before(facts: Facts) -> Lead | None:
     return facts.lead("clock", near=1) if facts.how == CONTROL_FLOW else None
 
 
-@test(DECISIVE)
-def clock_chooses(facts: Facts) -> str | None:
+def clock_chooses(facts: Facts) -> Evidence | None:
     """do the twins run the same when the clock that they measure by is fixed?"""
     if _clock_before(facts) is None or facts.remedied.get("fixed-clock") is not False:
         return None
-    return "the twins agree when the clock that the program measures by is fixed"
+    text = "the twins agree when the clock that the program measures by is fixed"
+    return Evidence(text=text, weight=DECISIVE if draws_alone(facts) is None else WEAK)
 
 
 def python_decides(facts: Facts) -> Evidence | None:
@@ -257,7 +268,7 @@ def addresses_decide(facts: Facts) -> str | None:
 def address_read(facts: Facts) -> str | None:
     """does the program choose by where memory lies?"""
     lead = facts.lead("address", near=1)
-    if lead is None or facts.how not in (CONTROL_FLOW, HOST_VALUE):
+    if lead is None or facts.how not in (CONTROL_FLOW, HOST_VALUE, REORDERED):
         return None
     return f"{lead.a.name} at {lead.a.where} gave another address in each twin, and then they do something else"
 

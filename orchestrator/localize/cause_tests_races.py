@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.localize.beyond import is_past
-from orchestrator.localize.cause_tests import remedied, test
+from orchestrator.localize.cause_tests import draws_alone, remedied, test
 from orchestrator.localize.cause_tests_host import does_not_wait
-from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, Evidence, Test
+from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import PACE, Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
 from orchestrator.localize.trace import Event
@@ -56,10 +56,12 @@ def timing_matters_not(facts: Facts) -> str | None:
     return None
 
 
-@test(DECISIVE)
-def measured_time_decides(facts: Facts) -> str | None:
+def measured_time_decides(facts: Facts) -> Evidence | None:
     """do twins part that differ only in how long things seem to take?"""
-    return "twins that differ only in how long things seem to take part" if facts.narrowed.get(PACE) else None
+    if not facts.narrowed.get(PACE):
+        return None
+    weight = DECISIVE if draws_alone(facts) is None else WEAK  # a draw that time decides about is no choice of a way
+    return Evidence(text="twins that differ only in how long things seem to take part", weight=weight)
 
 
 @test(STRONG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.localize.cause_tests import test
+from orchestrator.localize.cause_tests import draws_alone, test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence
 from orchestrator.localize.facts import PACE, Facts
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, DRAWN_MEANWHILE, HOST_VALUE, REORDERED, SEED
@@ -86,6 +86,8 @@ def seed_beside_the_time(facts: Facts) -> str | None:
     lead = facts.lead("clock", "process", near=2)
     if lead is None or lead.near != 2 or not (facts.kind == "seed" or facts.how in (SEED, HOST_VALUE)):
         return None
+    if facts.how == HOST_VALUE and facts.stopwatch is not None:
+        return None
     return f"{lead.text}, on the line that seeds"
 
 
@@ -119,14 +121,9 @@ def drawn_meanwhile(facts: Facts) -> str | None:
 @test(DECISIVE)
 def draws_as_timing_has_it(facts: Facts) -> str | None:
     """do twins part that differ in delays or in measured time alone, by a draw that one of them makes?"""
-    if (
-        not any(facts.narrowed.get(kind) for kind in ("delays", PACE))
-        or facts.origin is None
-        or facts.how != CONTROL_FLOW
-    ):
-        return None
-    draws = [e for e in (facts.origin.a, facts.origin.b) if e.kind == "draw"]
-    return f"timing decides whether {draws[0].name} at {draws[0].where or '?'} draws" if len(draws) == 1 else None
+    timed = any(facts.narrowed.get(kind) for kind in ("delays", PACE)) or facts.remedied.get("fixed-clock") is False
+    draw = draws_alone(facts) if timed else None
+    return f"timing decides whether {draw.name} at {draw.where or '?'} draws" if draw is not None else None
 
 
 @test(STRONG)

@@ -15,7 +15,7 @@ from orchestrator.localize.operation_kinds import WRITES_BY_INDEX
 from orchestrator.localize.operations import Found
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Pair
-from orchestrator.localize.races import DELAYS, OTHERS_WRITE
+from orchestrator.localize.races import DELAYS, OF_ANOTHER, OTHERS_WRITE
 from orchestrator.localize.remedies import Tried
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
@@ -24,6 +24,7 @@ from orchestrator.localize.result import (
     NOT_TRIED,
     OTHER_CHOICE,
     OUTPUTS_DIFFER,
+    REORDERED,
     Localization,
     Operation,
     Parted,
@@ -190,15 +191,16 @@ def operation_of(item: Found) -> Operation | None:
         if lead is None:
             return None
         origin = Origin(a=lead.a, b=lead.b, how=HOST_VALUE, detail=lead.text)
-    e = origin.a
+    e = origin.alone or origin.a
+    line = e.where if origin.alone is not None or not origin.called else origin.called
     return Operation(
         name=e.name,
         kind=e.kind,
-        where=e.where,
+        where=line,
         module=e.module or (origin.reader.module if origin.reader is not None else ""),
         phase=e.phase,
         how=origin.how or OUTPUTS_DIFFER,
-        source=source.line_of(e.where, item.pair.a.main.header, item.pair.directory),
+        source=source.line_of(line, item.pair.a.main.header, item.pair.directory),
         shapes=e.shapes,
         step=e.step,
         process=origin.process,
@@ -221,6 +223,10 @@ def component_of_row(operation: Operation | None, steps: StepsFound) -> str:
         return "optimizer"
     if operation is not None and operation.kind in ("draw", "seed") and steps.kind == "outcome":
         return "generator"
+    if operation is not None and operation.phase == "gradients" and steps.kind == "gradient":
+        return "weights"  # what is done with all gradients before the optimizer reads them
+    if operation is not None and _made_outside(operation) and steps.kind in ("weight", "moment"):
+        return "weights"
     if operation is not None and operation.how == CONTROL_FLOW and operation.kind not in ("draw", "seed"):
         return "host" if steps.component == "generator" else steps.component  # Python's state came to draw otherwise
     return steps.component
@@ -254,6 +260,8 @@ def component_of(operation: Operation | None, steps: StepsFound, handed: bool = 
         return "data"
     if operation.how == CHANGED_BEHIND and steps.component:
         return steps.component  # the memory that changed, and not the module that was the first to read it
+    if OF_ANOTHER in operation.detail and steps.kind == "weight":
+        return "data"  # a model that another thread asks lends the row its weights
     if operation.module:
         return operation.module
     if operation.how == "seed" or operation.kind in ("draw", "seed"):
@@ -266,9 +274,16 @@ def component_of(operation: Operation | None, steps: StepsFound, handed: bool = 
         return "state"  # what is written by index outlives the line: a table, a bank, a buffer
     if operation.phase in ("other", "forward") and steps.kind in ("gradient", "outcome"):
         return "loss"  # outside of every module, and the modules' own activations agree
+    if _made_outside(operation) and steps.kind in ("weight", "moment"):
+        return "weights"
     if operation.phase == "backward":
         return "weights" if steps.kind in ("gradient", "weight") else steps.component
     return steps.component or ("loss" if steps.kind == "activation" else "state")
+
+
+def _made_outside(operation: Operation) -> bool:
+    """Whether it runs outside of every module, optimizer and pass: what is made there changes weights."""
+    return operation.phase == "other" and operation.kind == "op" and operation.how in (REORDERED, CONTROL_FLOW)
 
 
 def _writes_into(operation: Operation) -> bool:

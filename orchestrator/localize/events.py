@@ -31,6 +31,7 @@ from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALU
 from orchestrator.localize.sequences import (
     LOOK_AHEAD,
     by_keys,
+    drawn_alone,
     host_differences,
     prints,
     resync,
@@ -240,6 +241,9 @@ class Walk:
             one, other = (f"{e.name} at {e.where or '?'} in thread {e.thread}" for e in makers_of)
             detail = f"input {label} is what {one} made in one twin, and what {other} made in the other"
             return self._origin(ea, eb, REORDERED, detail, label=label, chain=makers_of)
+        if self.resumed and writer is None and last[0] is not None and any(e is last[0] for e in self.skipped):
+            detail = f"the first run alone writes what {ea.name} at {ea.where or '?'} reads, before both go on"
+            return self._origin(last[0], last[0], CONTROL_FLOW, detail, reader=ea, label=label)
         if writer is None:
             detail = f"input {label} differs already when the operation reads it"
             return self._origin(ea, eb, OUTPUTS_DIFFER, detail, outside=True, label=label)
@@ -292,14 +296,21 @@ class Walk:
         length = same_in_another_order(after_a, after_b)
         if length and not of_another_dtype(ea, eb):
             detail = f"the twins run the same {length} operations from here in another order"
-            return self._origin(ea, eb, REORDERED, detail)
+            return self._origin(ea, eb, REORDERED, detail, stretch=list(after_a[:length]), called=_called(ea, eb))
         one, other = (f"{e.name}{' at ' + e.where if e.where else ''}" for e in (ea, eb))
         if one == other:
             one, other = f"{ea.name} of {ea.shapes}", f"of {eb.shapes}"
-        return self._origin(ea, eb, CONTROL_FLOW, f"one twin runs {one}, the other {other}")
+        detail = f"one twin runs {one}, the other {other}"
+        alone = drawn_alone(left, i, right, j)
+        return self._origin(ea, eb, CONTROL_FLOW, detail, alone=alone, called=_called(ea, eb))
 
     def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
+
+
+def _called(a: Event, b: Event) -> str:
+    """The line that both were called by, where each twin calls another function there."""
+    return a.by if a.by == b.by and a.function != b.function else ""
 
 
 def _whole(event: Event, label: str, found: tuple[str, str], writer: Record) -> bool:

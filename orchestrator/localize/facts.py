@@ -40,6 +40,7 @@ CLOCK = (
 PROCESS = ("getpid", "getppid", "gethostname", "node", "uname", "get_ident", "get_native_id", "uuid1", "getnode")
 ENTROPY = ("urandom", "uuid4", "getrandom", "token_bytes", "token_hex", "randbits", "systemrandom", "entropy")
 LISTING = ("listdir", "scandir", "glob", "iglob", "rglob", "walk", "iterdir")
+STOPWATCH = ("perf_counter", "monotonic", "process_time", "thread_time")  # clocks that measure how long it takes
 PACE = "pace"  # the kind of twins that differ in how long things seem to take
 UNORDERED = ("as_completed", "imap_unordered", "DataLoader.in_order")  # what ordered-completion sets in order
 COMPLETION = ("as_completed", "wait", "imap_unordered", "queue", "get", "gather")
@@ -145,6 +146,13 @@ class Facts:
     def lead(self, *kinds: str, near: int = 0) -> Lead | None:
         """The nearest lead of one of these kinds."""
         return next((lead for lead in self.leads if lead.kind in kinds and lead.near >= near), None)
+
+    @property
+    def stopwatch(self) -> Lead | None:
+        """A clock that measures durations, where the origin's own line read one twice or more: it hands on how long
+        something took."""
+        read = [x for x in self.leads if x.kind == "clock" and x.near >= 2 and any(w in x.a.name for w in STOPWATCH)]
+        return read[0] if len(read) > 1 else None
 
     @property
     def place(self) -> str:

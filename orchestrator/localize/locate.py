@@ -204,7 +204,15 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
         if one is None:
             session.trials.append(Trial(number=number, pair=kind.name, note="agreed this time"))
             session.start_over()
-            kind = pace.beside(kind) if measured and not resumed else kind  # no luck is needed where it measures
+            if measured and not resumed and race is None and kind.name != PACE:
+                measured = False
+                race = pace.provoke(session, steps)  # no luck is needed where measured time decides
+                if race is not None and race.found is not None:
+                    found.append(race.found)
+                    _tell(session, race.kind, race.found.steps, race.found)
+                    if race.found.origin is not None:
+                        break
+                kind = pace.beside(kind)
             continue
         if early is not None and origin_name(one) == origin_name(early):
             one = early  # the same was there before it showed in a leaf

@@ -37,6 +37,9 @@ class Origin:
     label: str = ""
     before: int = 0  # events that agreed
     chain: list[Event] = field(default_factory=list)
+    stretch: list[Event] = field(default_factory=list)  # what both twins run in another order
+    called: str = ""  # the line that calls another function in each twin
+    alone: Event | None = None  # the first draw in what one twin alone runs before both go on alike
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ RATE = 0.7  # how often a pair parts whose delays end the race in both ways, cau
 OF_DEVICE = "streams of the device"
 HANDED_AGAIN = "memory handed over before"
 OTHERS_WRITE = "is memory that others write"
+OF_ANOTHER = "is what another"
 # Who waits in the first twin and who in the second: the first worker against all others, then the second.
 STREAMS = (("default-stream",), ("other-streams",))
 DEVICE_MS = 10  # a copy or a kernel takes less, and a hundred of them are a second
@@ -213,7 +214,7 @@ def raced(found: Found) -> Origin | None:
         if min(sources) >= 0 or (max(sources) < 0 and found.first_step == 0 and found.children):
             # Of what was made here the maker is known, but of buffers of Python's; with children, it came from one.
             made = "thread made, of another part of the work" if min(sources) >= 0 else "process made, in another order"
-            detail = f"input {origin.label} is what another {made}"
+            detail = f"input {origin.label} {OF_ANOTHER} {made}"
             return dataclasses.replace(origin, how=REORDERED, detail=detail)
         detail = f"input {origin.label} {OTHERS_WRITE}: it differs as they are waited for or not"
         return _others_write(found, origin, detail) if max(sources) < 0 else _changed(origin, detail)

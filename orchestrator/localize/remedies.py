@@ -16,6 +16,7 @@ from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
+    CONTROL_FLOW,
     HIDDEN,
     HOST_VALUE,
     NOT_ENOUGH,
@@ -33,6 +34,7 @@ from orchestrator.localize.session import Session
 MOST_ORIGINS = 4  # one behind the other
 MOST_CANDIDATES = 5
 ADDRESSES = "fixed-addresses"
+_ORDERS = (REORDERED, CONTROL_FLOW)
 HIDES = ("filled-memory", "deterministic-algorithms")
 # Alike already in twins that differ in delays or in measured time alone: where such a pair parts, none is the cure.
 ALIKE_IN_A_RACE = ("hash-seed", "sorted-listings", "filled-memory")
@@ -98,22 +100,17 @@ def _first_that_changes(
             raise
         if parted is None:
             _measure(tried, name, False)
-            if name in HIDES and cause.name == "uninitialised-memory":
-                _append(tried, name, cause.name, HIDDEN, 1)
-                session.drop(pair)
-                continue
             known = min(rate, SEEN_ONCE) if on else rate
-            if name == ADDRESSES:
-                runs, failed = _verify(session, switched, known)
-                session.drop(pair)
-                _measure(tried, name, failed)
-                _append(tried, name, cause.name, NOT_ENOUGH if failed else HIDDEN, runs)
-                continue
-            runs, failed = _verify(session, switched, known)
+            hides = name == ADDRESSES or (name in HIDES and cause.name == "uninitialised-memory")
+            shown = hides and facts.origin is not None and facts.origin.unset  # the trace itself shows it
+            runs, failed = (1, False) if shown else _verify(session, switched, known)
             session.drop(pair)
             if failed:
                 _measure(tried, name, True)  # that the first pair agreed was luck, and is no evidence
                 _append(tried, name, cause.name, NOT_ENOUGH, runs, next_origin=f"it parted in one of {runs} pairs")
+                continue
+            if hides:
+                _append(tried, name, cause.name, HIDDEN, runs)
                 continue
             _append(
                 tried,
@@ -207,17 +204,20 @@ def _reader_parts(facts: Facts, following: Facts) -> bool:
 def _same_origin(before: Facts, after: Facts) -> bool:
     """Whether the twins still part where they did: by operation and line where these are known, else by leaf.
 
-    Where the twins part by what they run, each has a place, and which twin has which is chance. A pair that parts later
+    Where the twins part by what they run, each has a place, and which twin has which is chance; of what they run in
+    another order any may come first, and one that is cured lets them agree for longer. A pair that parts later
     than what was recorded, in the same leaf, shows nothing new either: the step of a race is chance as well.
     """
     a, b = before.origin, after.origin
     if a is not None and b is not None:
-        return bool(_places(a) & _places(b)) or a.a.where == b.a.where != ""
+        no_further = a.process == b.process and a.how in _ORDERS and b.how in _ORDERS and b.before <= a.before
+        return bool(_places(a) & _places(b)) or a.a.where == b.a.where != "" or no_further
     return before.steps.leaf == after.steps.leaf
 
 
 def _places(origin: Origin) -> set[tuple[str, str]]:
-    return {(event.name, event.where) for event in (origin.a, origin.b)}
+    called = {("", origin.called)} if origin.called else set()
+    return called | {(event.name, event.where) for event in (origin.a, origin.b, *origin.stretch)}
 
 
 def _verify(session: Session, kind: Kind, rate: float) -> tuple[int, bool]:

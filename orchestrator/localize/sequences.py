@@ -51,6 +51,17 @@ def by_keys(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> tu
     return None
 
 
+def drawn_alone(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Event | None:
+    """The first draw in the stretch that one twin alone runs from here, before both do the same again."""
+    step = by_keys(left, i, right, j)
+    if step is None:
+        return None
+    stretch = [*left[i : i + step[0]], *right[j : j + step[1]]]
+    # What the other twin draws at the same line soon afterwards is drawn by both.
+    others = {(e.name, e.where) for e in (right[j : j + len(stretch)] if step[0] else left[i : i + len(stretch)])}
+    return next((e for e in stretch if e.kind == "draw" and (e.name, e.where) not in others), None)
+
+
 def _alike(x: Event, y: Event) -> bool:
     return x.key == y.key and _ins(x) == _ins(y) and prints(x.outs) == prints(y.outs)
 

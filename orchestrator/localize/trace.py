@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -52,6 +53,12 @@ class Event:
     phase: str
     thread: int
     value: str
+    by: str = ""
+
+    @property
+    def function(self) -> str:
+        """The function that runs it, with its file and without the line."""
+        return re.sub(r":\d+", "", self.where)
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -169,6 +176,7 @@ def event_of(line: bytes) -> Event:
         phase=str(v.get("phase", "")),
         thread=int(v.get("thread", 0)),
         value=str(v.get("value", "")),
+        by=str(v.get("by", "")),
     )
 
 

@@ -14,7 +14,7 @@ def took():
     time.sleep(0.002)
     return time.perf_counter_ns() - started
 found = [took() for _ in range(12)]
-print(all(one >= 2_000_000 for one in found), found.index(min(found)))
+print(all(one > 0 for one in found), sum(found) > 24_000_000, found.index(min(found)))
 readings = [time.monotonic() for _ in range(200)]
 print(readings == sorted(readings))
 print(timeit.timeit("pass", number=10) > 0.0)
@@ -29,8 +29,9 @@ def run(folder: Path, **plan: Any) -> tuple[int, list[str]]:
 
 def test_what_seems_fastest_is_the_pace_s_doing_and_clocks_go_forward(tmp_path: Path) -> None:
     found = {seed: run(tmp_path / str(seed), pace=seed) for seed in (1, 2)}
-    assert all(code == 0 and (words[0], *words[2:]) == ("True", "True", "True") for code, words in found.values())
-    assert found[1][1][1] != found[2][1][1]
+    assert all(code == 0 and (words[0], *words[3:]) == ("True", "True", "True") for code, words in found.values())
+    assert (found[1][1][1], found[2][1][1]) == ("False", "True")  # slow in one twin, fast in the other
+    assert found[1][1][2] != found[2][1][2]
 
 
 def test_a_plan_with_another_pace_is_told(tmp_path: Path) -> None:

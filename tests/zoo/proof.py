@@ -86,7 +86,7 @@ def _twins(
         place = scratch / twin
         for folder in ("tmp", "cache"):
             (place / folder).mkdir(parents=True)
-        environment: Mapping[str, str] = {**os.environ, "OUT": str(place / "out")}
+        environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(ROOT), "OUT": str(place / "out")}
         if variables:
             key, _, value = variables[len(started)].partition("=")
             environment = {**environment, key: value}
