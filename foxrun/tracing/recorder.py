@@ -73,8 +73,8 @@ class Recorder:
         value: Said = "",
         index: int | None = None,
     ) -> int:
-        """Write one event down; returns its index. ``by``: the line that calls ``where``'s function; ``index``: one that
-        ``reserve`` gave; ``value`` may be asked later, with the fingerprints."""
+        """Write one event down; returns its index. ``by``: the line that calls ``where``'s function. ``index``: one
+        that ``reserve`` gave; ``value`` may be asked later, with the fingerprints."""
         with self.lock:
             i = self.reserve() if index is None else index
             self._events.append(
