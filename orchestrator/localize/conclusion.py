@@ -135,7 +135,7 @@ def _result(
         and operation is not None
         and operation.step is not None
         and step is not None
-        and (main.early or (operation.step < step and main.origin is not None and _made_before(main.origin, seen)))
+        and (main.early or (operation.step < step and _made_before(operation, main.origin, seen)))
     ):
         text = (
             f"the operation differs at step {operation.step}; the first leaf to show it is {seen.leaf}, at step {step}"
@@ -211,10 +211,11 @@ def operation_of(item: Found) -> Operation | None:
     )
 
 
-def _made_before(origin: Origin, seen: StepsFound) -> bool:
+def _made_before(operation: Operation, origin: Origin | None, seen: StepsFound) -> bool:
     """Whether the origin's own step counts: weights that a step reads were made in the one before, also by a choice."""
-    of_python = origin.a.kind == "host" and seen.kind in ("weight", "moment") and seen.step == origin.a.step + 1
-    return not origin.outside or of_python
+    at_once = operation.step is not None and seen.step == operation.step + 1
+    of_python = operation.kind == "host" and seen.kind in ("weight", "moment") and at_once
+    return of_python or (origin is not None and not origin.outside)
 
 
 def component_of_row(operation: Operation | None, steps: StepsFound) -> str:

@@ -130,6 +130,27 @@ def test_another_sequence_of_operations() -> None:
     assert origin_of(write) == ("aten.mm.default", "train.py:4 choose", "control flow")
 
 
+def test_what_one_line_calls_in_another_order_is_told_by_that_line_and_so_is_a_draw_of_one_twin_alone() -> None:
+    def calls(s: Stream, twin: int) -> None:
+        for name in ("flip", "roll") if twin else ("roll", "flip"):
+            s.op(name, [("0", f"{name}x", -1)], f"{name}y", where=f"a.py:{len(name)}{name[0] == 'f':d} {name}",
+                 by="a.py:9 apply")  # fmt: skip
+
+    origin = align(*(stream.events for stream in streams(calls))).origin
+    assert origin is not None and (origin.how, origin.called) == ("reordered", "a.py:9 apply")
+
+    def draws(s: Stream, twin: int) -> None:
+        if twin:
+            s.op("ones", [], "o", where="a.py:3 preview")
+            s.add("draw", "aten.randn.default", outs=["d"], where="a.py:4 preview")
+        for i in range(6):
+            s.op("mul", [("0", f"x{i}{twin}", -1)], f"x{i + 1}{twin}", where=f"a.py:{10 + i} train")
+
+    origin = align(*(stream.events for stream in streams(draws))).origin
+    assert origin is not None and origin.how == "control flow"
+    assert origin.alone is not None and origin.alone.where == "a.py:4 preview"
+
+
 def test_operations_that_one_twin_alone_runs_and_that_change_nothing_are_passed_over() -> None:
     def write(s: Stream, twin: int) -> None:
         if twin:

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.localize.beyond import blamed
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
-from orchestrator.localize.facts import Facts, goes_on, leads
+from orchestrator.localize.facts import PACE, Facts, goes_on, leads
 from orchestrator.localize.pair import _results
 from orchestrator.localize.remedies import _same_origin
 from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, REORDERED, Replay
@@ -37,6 +37,40 @@ def test_a_pair_that_parts_elsewhere_makes_no_switch_a_cure() -> None:
     hashes = next(cause for cause in judge(known) if cause.name == "hash-order")
     assert hashes.confidence == "possible"
     assert "with hash-seed a pair parted elsewhere" in hashes.evidence
+
+
+def test_a_draw_that_time_decides_about_is_a_shared_generator_s_and_a_measured_duration_is_no_seed() -> None:
+    def previews(s: Stream, twin: int) -> None:
+        for at in (10, 11):
+            value = f"{at + twin}.5"
+            s.add("host", "time.monotonic", outs=[f"t{value}"], value=value, where="train.py:4 preview")
+        if twin:
+            s.add("draw", "aten.randn.default", outs=["noise"], where="train.py:5 preview")
+        for i in range(6):
+            s.op("mul", [("0", f"x{i}{twin}", -1)], f"x{i + 1}{twin}", where=f"train.py:{10 + i} step")
+
+    known = facts(previews, narrowed={PACE: True})
+    assert judge(known)[0].name == "shared-generator"
+    assert judge(facts(previews, remedied={"fixed-clock": False}))[0].name == "shared-generator"
+
+    def measures(s: Stream, twin: int) -> None:
+        for at in (10, 11):
+            value = f"{at + twin}.5"
+            s.add("host", "time.perf_counter", outs=[f"t{value}"], value=value, where="train.py:4 fastest")
+        s.add("host", "aten.lift_fresh.default", outs=[f"took{twin}"], where="train.py:4 fastest")
+
+    assert judge(facts(measures))[0].name == "autotune"
+
+
+def test_an_order_that_a_switch_does_not_let_agree_for_longer_is_the_same_origin() -> None:
+    def ordered(names: str) -> Facts:
+        def write(s: Stream, twin: int) -> None:
+            for name in names if twin else reversed(names):
+                s.op(name, [("0", f"{name}x", -1)], f"{name}y", where=f"train.py:{ord(name)} {name}")
+
+        return facts(write)
+
+    assert _same_origin(ordered("ab"), ordered("cd"))  # another two of many, and no step further
 
 
 def test_the_other_line_of_a_branch_is_the_same_origin() -> None:

@@ -35,6 +35,7 @@ class Stream:
             "phase": more.pop("phase", "other"),
             "thread": more.pop("thread", 0),
             "value": more.pop("value", ""),
+            "by": more.pop("by", ""),
         }
         assert not more
         self.lines.append(json.dumps(fields).encode() + b"\n")
