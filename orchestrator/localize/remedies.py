@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from foxrun.tracing.switches import SWITCHES
 from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize.cause_table import BY_NAME
-from orchestrator.localize.causes import CERTAIN, judge
+from orchestrator.localize.causes import CERTAIN, POSSIBLE, judge
 from orchestrator.localize.facts import PACE, Facts
 from orchestrator.localize.operations import Found, concluded, window_of
 from orchestrator.localize.origins import Origin
@@ -139,10 +139,13 @@ def _first_that_changes(
 
 
 def _candidates(causes: Sequence[Cause], facts: Facts) -> list[tuple[Cause, str]]:
-    """Switches with their causes, in turn; fixed addresses last, since they fix the hash seed as well."""
+    """Switches with their causes, in turn; fixed addresses last, since they fix the hash seed as well. Where a value of
+    Python's differs and nothing says why, the order of a set is what it is most often."""
     found = [item for item in causes if item.name in BY_NAME][:MOST_CANDIDATES]
+    unknown = facts.how == HOST_VALUE and bool(found) and found[0].confidence == POSSIBLE
     return sorted(
-        ((cause, name) for cause in found for name in _in_turn(cause, facts)), key=lambda x: x[1] == ADDRESSES
+        ((cause, name) for cause in found for name in _in_turn(cause, facts)),
+        key=lambda x: (x[1] == ADDRESSES, unknown and x[1] != "hash-seed"),
     )
 
 
