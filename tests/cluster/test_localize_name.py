@@ -45,7 +45,7 @@ def located(said: Said) -> Any:
     result = said.json
     assert (result["step"], result["leaf"], result["component"]) == (1, "replay_sample_indices", "replay")
     assert result["operation"]["name"] == "torch.Generator.seed"
-    assert re.fullmatch(r"faults\.py:\d+ sample_uniform", result["operation"]["where"]), result["operation"]
+    assert re.fullmatch(r"trainer/faults\.py:\d+ sample_uniform", result["operation"]["where"]), result["operation"]
     assert result["operation"]["source"] == "generator.seed()"
     return result
 
