@@ -147,7 +147,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if note := self.storages.unfilled(tensor):
                 notes.append(f"{label} {note}")
         line, module, phase = self.place()
-        by = self._by() if not module and phase == "other" else ""
+        by = self._by() if not module and phase in ("other", "gradients") else ""
         index = recorder.reserve()
         dumper = dumps.wanted(recorder, index)
         if dumper is not None:

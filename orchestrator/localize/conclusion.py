@@ -71,8 +71,8 @@ def clean(session: Session) -> Localization:
         seconds=round(time.monotonic() - session.started, 1),
     )
     text = (
-        f"no difference in {session.pairs} pairs of twins ({made}); {_printed(session)}a fault that parts {rate:.0%} "
-        "of such pairs or more would have been seen with 95 %"
+        f"no difference in {counted(session.pairs, 'pair')} of twins ({made}); {_printed(session)}"
+        f"a fault that parts {rate:.0%} of such pairs or more would have been seen with 95 %"
     )
     return dataclasses.replace(result, message=text, next=_after_clean(session))
 
@@ -295,7 +295,7 @@ def _writes_into(operation: Operation) -> bool:
 def message(result: Localization) -> str:
     """One sentence: what and where, and why."""
     where = f"at step {result.step} in {result.leaf}" if result.step is not None else f"in {result.leaf}"
-    text = f"the twins part {where}"
+    text = f"the twins part {where}{_only_where(result)}"
     if result.leaf == MEMORY:
         text = f"no leaf differs in {result.runs} pairs of twins, and yet the program writes past its memory"
     operation = result.operation
@@ -305,6 +305,20 @@ def message(result: Localization) -> str:
         first = result.causes[0]
         text += f"; cause: {first.name} ({first.confidence})"
     return text
+
+
+def _only_where(result: Localization) -> str:
+    """That it takes another number of threads: pairs that differ in all else agreed, so runs on one machine repeat."""
+    first = next((trial for trial in result.trials if trial.leaf), None)
+    agreed = sum(1 for trial in result.trials if trial.pair == "hostile" and not trial.leaf)
+    if first is None or first.pair != "threads" or not agreed:
+        return ""
+    return f" when they run with other numbers of threads, and not otherwise ({counted(agreed, 'pair')} agreed)"
+
+
+def counted(number: int, what: str) -> str:
+    """1 pair, 2 pairs."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def following(result: Localization) -> str:

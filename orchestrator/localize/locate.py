@@ -39,6 +39,11 @@ def localize(session: Session) -> Localization:
     except KeyboardInterrupt:
         session.listener.stage(f"interrupted: {len(session.trials)} pairs agreed, and nothing parted so far")
         raise
+    except DeadlinePassed as late:
+        if not session.trials:
+            raise
+        session.not_looked_at.append(f"more pairs than {len(session.trials)}: {late}")
+        parted = None
     if parted is None:
         return dataclasses.replace(clean(session), dumps=session.dumps)
     kind, steps, pair = parted
@@ -153,6 +158,8 @@ def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
         text = "the program itself: it did not load the tracer (no Python, or one that ignores PYTHONPATH)"
     elif not steps.rows:
         text = "steps: the program made none that were seen; only the files that it wrote were compared"
+    elif session.options.stop_after is not None and (pair.a.main.end or {}).get("how") == "stopped":
+        text = f"what comes after step {session.options.stop_after}: --steps ended the program there"
     else:
         return
     if text not in session.not_looked_at:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import shutil
+import signal
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +90,22 @@ def run(request: Request, options: Options, listener: Listener, out: Path | None
         return locate(session)
     finally:
         if out is None and not options.keep:
-            shutil.rmtree(work, ignore_errors=True)
+            with _to_the_end():
+                shutil.rmtree(work, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _to_the_end() -> Iterator[None]:
+    """A second Ctrl-C must not leave half of a temporary directory behind."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def steps_of(text: str) -> tuple[int, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,6 +35,9 @@ KINDS = {
     "delays": "differ in nothing but in which of their threads, or streams of a device, wait",
     "pace": "differ in nothing but in how long things seem to take",
 }
+
+
+_MARK = "mark its steps (foxrun.step(n), docs/tracing.md) and look at the first N only (--steps N)"
 
 
 @dataclass(kw_only=True)
@@ -114,9 +119,12 @@ class Session:
                 self._note(f"the program fails in both twins all the same ({said}): what was before was compared")
             return found
         if not pair.in_time:  # they were ended for it, so their exit codes say nothing
+            self.pairs -= 1  # a pair that was ended says nothing
+            seen = f"; the {found.rows} steps that they made until then agree" if found.rows else ""
+            shorter = "--steps N to look at the first N steps only" if found.rows else _MARK
             raise DeadlinePassed(
-                f"the twins did not end within {self.options.timeout_s:g} s",
-                remedy="give it a longer --timeout, or --steps N to look at the first N steps only",
+                f"the twins did not end within {self.options.timeout_s:g} s{seen}",
+                remedy=f"give it a longer --timeout, or {shorter}",
             )
         if pair.failed and not (self.fails and len(pair.failed) == len(TWINS)):
             self._failed(pair, found.rows)
@@ -182,7 +190,9 @@ class Session:
 
     def _failed(self, pair: Pair, rows: int) -> None:
         which = pair.failed
-        said = [f"twin{i + 1} ended with exit code {pair.codes[i]}: {pair.messages[i] or 'no message'}" for i in which]
+        said = [
+            f"twin{i + 1} ended with exit code {pair.codes[i]}: {pair.messages[i] or _silent(pair, i)}" for i in which
+        ]
         text = f"the program failed: {said[0] if len(said) == 1 else f'{said[0]}'}"
         if which == [1]:
             text += f"; {HOSTILE_TWIN_ALONE}"
@@ -192,7 +202,7 @@ class Session:
             text += f"; {rows - 1} steps before it agree (--steps {rows - 1} looks at no more)"
         log = pair.folder / f"twin{which[0] + 1}" / "log"
         self.options.keep = True
-        raise JobFailed(text, remedy=f"read {log}")
+        raise JobFailed(text, remedy=f"read {log}, which is kept until you delete it")
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
@@ -202,6 +212,14 @@ class Session:
         """Its traces are not needed any more."""
         if pair is not None and not self.options.keep:
             shutil.rmtree(pair.folder, ignore_errors=True)
+
+
+def _silent(pair: Pair, twin: int) -> str:
+    """What is said of a program that said nothing."""
+    code = pair.codes[twin] or 0
+    with contextlib.suppress(ValueError):
+        return f"ended by {signal.Signals(code - 128).name}" if code > 128 else "it printed nothing"
+    return "it printed nothing"
 
 
 def _by_own_rows(pair: Pair) -> StepsFound | None:

@@ -103,6 +103,8 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
         if first is not None and len(growth) < GROWTH_KEPT:
             growth.append(_growth(ra.step, counted))
         before = (ra, rb)
+    if rows < 2:
+        ignored.clear()  # whether anybody drew from them shows from one row to the next
     if first is None:
         return StepsFound(rows=rows, leaves=leaves, ignored=sorted(ignored), note=lengths)
     if found_rows is None:
@@ -139,7 +141,7 @@ def _classed(
         rows=count,
         leaves=leaves,
         note=note,
-        ignored=sorted(ignored | unused),
+        ignored=sorted(ignored | unused) if count > 1 else [],
         declared=declared,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from orchestrator.localize.causes import judge
-from orchestrator.localize.facts import Facts
+from orchestrator.localize.facts import Facts, host_kind
 from orchestrator.localize.result import REORDERED, Replay, pairs_for, rules_out
 from orchestrator.localize.steps import StepsFound
 from tests.localize.traces import Stream, facts
@@ -30,6 +30,11 @@ def test_a_seed_from_the_clock_is_told_from_no_seed() -> None:
     known = facts(write)
     assert first(known) == ("time-seed", "certain")
     assert "which is the seed" in judge(known)[0].evidence[0]
+
+
+def test_all_of_secrets_is_entropy() -> None:
+    names = ("secrets.randbelow", "secrets.choice", "secrets.token_urlsafe", "os.urandom")
+    assert [host_kind(name) for name in names] == ["entropy"] * 4
 
 
 def test_a_measured_remedy_decides_between_orders() -> None:

@@ -68,6 +68,16 @@ def test_a_program_that_hangs_ends_with_the_deadline_and_leaves_nothing(tmp_path
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_pairs_that_agreed_count_when_a_later_one_does_not_end(tmp_path: Path) -> None:
+    source = f"path = {str(tmp_path / 'times')!r}\nopen(path, 'a').write('x\\n')\n"
+    source += "import time\nif open(path).read().count('x') > 2: time.sleep(3600)\n"
+    code, out, err = ended(start(tmp_path, source, "--timeout", "15s"))
+    assert code == 0, err
+    assert out.startswith("clean: no difference in 1 pair of twins")
+    assert "more pairs than 1: the twins did not end within 15 s" in " ".join(out.split())
+    assert running_in(tmp_path) == []
+
+
 def test_when_the_time_is_over_the_place_is_told_and_that_no_remedy_was_tried(tmp_path: Path) -> None:
     # The first pair is quick and parts; the next ones hang.
     source = PARTS + f"path = {str(tmp_path / 'times')!r}\nopen(path, 'a').write('x\\n')\n"
@@ -98,13 +108,19 @@ def test_an_interrupt_ends_all_children_and_tells_what_was_found(tmp_path: Path,
     assert running_in(tmp_path) == []
 
 
-def test_an_interrupt_before_anything_parted_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times_pressed", [1, 3])
+def test_an_interrupt_before_anything_parted_says_so(tmp_path: Path, times_pressed: int) -> None:
     times = tmp_path / "times"
     process = start(tmp_path, f"import time\nopen({str(times)!r}, 'a').write('x\\n')\ntime.sleep(3600)\n")
     wait_for(times, 2)
-    process.send_signal(signal.SIGINT)
+    for _ in range(times_pressed):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
     code, _, err = ended(process)
-    assert code == 130
+    assert code in (130, -signal.SIGINT) if times_pressed > 1 else code == 130
+    assert list((tmp_path / "tmp").iterdir()) == []
+    if times_pressed > 1:
+        return
     assert "interrupted: 0 pairs agreed, and nothing parted so far" in err
     assert "Traceback" not in err
     assert running_in(tmp_path) == []

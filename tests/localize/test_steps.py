@@ -62,6 +62,10 @@ def test_a_generator_that_differs_all_along_and_never_moves_is_left_out(tmp_path
     assert (found.step, found.leaf, found.ignored) == (1, "activation.0", ["generator.python"])
 
 
+def test_of_one_row_alone_it_is_not_said_that_nobody_drew(tmp_path: Path) -> None:
+    assert compare(tmp_path, [row(gen="g1")], [row(gen="g2", x="x1")]).ignored == []
+
+
 def test_a_twin_that_made_more_steps_parts(tmp_path: Path) -> None:
     found = compare(tmp_path, [row(), row()], [row()])
     assert (found.step, found.leaf) == (1, "(row)")

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from orchestrator.localize.causes import CERTAIN, judge
+from orchestrator.localize.conclusion import message
 from orchestrator.localize.facts import Facts
+from orchestrator.localize.result import Localization, Trial
 from orchestrator.localize.steps import StepsFound
 
 pytestmark = pytest.mark.timeout(300)
@@ -34,6 +36,23 @@ def localize(folder: Path, *words: str, source: str = "") -> tuple[int, str, str
     command = [sys.executable, "-P", "-m", "orchestrator", "localize", *words]
     done = subprocess.run(command, cwd=folder, env={**os.environ}, text=True, capture_output=True, timeout=280)
     return done.returncode, done.stdout, done.stderr
+
+
+def test_what_parts_with_other_numbers_of_threads_alone_is_told_in_the_first_sentence() -> None:
+    agreed = [Trial(number=n, pair="hostile") for n in (1, 2, 3)]
+    parted = Trial(number=4, pair="threads", step=0, leaf="activation.1")
+    text = message(Localization(found=True, step=0, leaf="activation.1", trials=[*agreed, parted]))
+    assert text == (
+        "the twins part at step 0 in activation.1 when they run with other numbers of threads, and not otherwise "
+        "(3 pairs agreed)"
+    )
+
+
+def test_steps_that_were_cut_off_are_not_called_clean(tmp_path: Path) -> None:
+    source = "for _ in range(5): step(torch.ones(8, 4))\n"
+    code, out, _ = localize(tmp_path, "--trials", "1", "--steps", "2", "--", "python", "train.py", source=source)
+    assert code == 0
+    assert "what comes after step 1: --steps ended the program there" in out
 
 
 def test_numbers_that_twins_print_apart_are_told_though_no_step_parts(tmp_path: Path) -> None:
