@@ -210,9 +210,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self.hash(tensor)
 
     def _by(self) -> str:
-        """Who calls the function that runs this operation: which of several it calls may be what differs."""
+        """Who calls the function that runs this operation, and where that one begins, for several may have one name:
+        which of them is called may be what differs."""
         frame = where.innermost(sys._getframe())
-        return where.text(where.innermost(frame.f_back)) if frame is not None else ""
+        line = where.text(where.innermost(frame.f_back)) if frame is not None else ""
+        return f"{line} > {frame.f_code.co_firstlineno}" if frame is not None and line else ""
 
     def place(self) -> tuple[str, str, str]:
         """Where, module and phase; in a backward pass that torch made, those of the forward operation."""

@@ -310,7 +310,7 @@ class Walk:
 
 def _called(a: Event, b: Event) -> str:
     """The line that both were called by, where each twin calls another function there."""
-    return a.by if a.by == b.by and a.function != b.function else ""
+    return a.caller if a.caller == b.caller and a.function != b.function else ""
 
 
 def _whole(event: Event, label: str, found: tuple[str, str], writer: Record) -> bool:

@@ -56,9 +56,14 @@ class Event:
     by: str = ""
 
     @property
-    def function(self) -> str:
-        """The function that runs it, with its file and without the line."""
-        return re.sub(r":\d+", "", self.where)
+    def function(self) -> tuple[str, str]:
+        """The function that runs it: its file and name, and the line in which it begins."""
+        return re.sub(r":\d+", "", self.where), self.by.rpartition(" > ")[2]
+
+    @property
+    def caller(self) -> str:
+        """The line that called that function, where it is known."""
+        return self.by.rpartition(" > ")[0]
 
     @property
     def key(self) -> tuple[str, str, str, str]:

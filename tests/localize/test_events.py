@@ -134,7 +134,7 @@ def test_what_one_line_calls_in_another_order_is_told_by_that_line_and_so_is_a_d
     def calls(s: Stream, twin: int) -> None:
         for name in ("flip", "roll") if twin else ("roll", "flip"):
             s.op(name, [("0", f"{name}x", -1)], f"{name}y", where=f"a.py:{len(name)}{name[0] == 'f':d} {name}",
-                 by="a.py:9 apply")  # fmt: skip
+                 by=f"a.py:9 apply > {len(name)}")  # fmt: skip
 
     origin = align(*(stream.events for stream in streams(calls))).origin
     assert origin is not None and (origin.how, origin.called) == ("reordered", "a.py:9 apply")
