@@ -274,14 +274,11 @@ def _handed_at(facts: Facts) -> str:
     return f"; it was handed over at {first.where}"
 
 
-def _by_clock(facts: Facts) -> bool:
-    """Whether the program's own reading of a clock decides, and no library's choice by measuring."""
-    return facts.remedied.get("fixed-clock") is False and facts.lead("clock") is not None
-
-
 def _without_the_clock(facts: Facts) -> str:
-    lead = facts.lead("clock")
-    assert lead is not None
+    """What to write where the program's own reading of a clock decides; "" where a library chooses by measuring."""
+    lead = facts.lead("clock") if facts.remedied.get("fixed-clock") is False else None
+    if lead is None:
+        return ""
     return f"let steps decide, and not the time that is read at {lead.a.where}; it decides here: {{where}}"
 
 
@@ -293,5 +290,5 @@ def code_changes(tried: Tried) -> None:
         if kind is not None and kind.change:
             change = kind.change if tried.facts.cuda else kind.change_on_cpu or kind.change
             change = change.replace("{leaf}", tried.facts.steps.leaf) + _handed_at(tried.facts)
-            change = _without_the_clock(tried.facts) if cause.name == "autotune" and _by_clock(tried.facts) else change
+            change = (_without_the_clock(tried.facts) if cause.name == "autotune" else "") or change
             tried.remedies.append(Remedy(name="code", text=change, cause=cause.name, note="a change of the code"))
