@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import re
 import signal
 import subprocess
@@ -77,7 +78,10 @@ def _descendants(process: psutil.Process) -> list[psutil.Process]:
 
 
 class Twin:
-    """A started trainer. Times are of ``time.monotonic()`` in seconds, ``ended_wall`` of ``time.time()``."""
+    """A started trainer. Times are of ``time.monotonic()`` in seconds, ``ended_wall`` of ``time.time()``.
+
+    ``given``: the file that it reads as its standard input, from the start; without one there is nothing to read.
+    """
 
     def __init__(
         self,
@@ -89,6 +93,7 @@ class Twin:
         log: Path,
         progress_file: Path,
         message_file: Path,
+        given: Path | None = None,
     ) -> None:
         self.name = name
         self.ended = False
@@ -98,12 +103,12 @@ class Twin:
         self._last_progress, self._rest, self._read_to, self._message = (0, 0), b"", 0, ""
         self._killed = False
         try:
-            with log.open("wb") as stream:
+            with log.open("wb") as stream, (given or Path(os.devnull)).open("rb") as source:
                 self._process = subprocess.Popen(
                     list(command),
                     env=dict(environment),
                     cwd=directory,
-                    stdin=subprocess.DEVNULL,
+                    stdin=source,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
                     preexec_fn=_die_with_parent,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from orchestrator.localize.beyond import PAST, is_past
 from orchestrator.localize.cause_tests import draws_alone, test
-from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
+from orchestrator.localize.causes import DECISIVE, PLAIN, PROBES, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts, Lead, machines_differ
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
 from orchestrator.localize.trace import Event
@@ -50,6 +50,8 @@ def machine_read(facts: Facts) -> Evidence | None:
 @test(WEAK)
 def unexplained_value(facts: Facts) -> str | None:
     """does Python hand over other data, with nothing from outside that explains it?"""
+    if any(parted is False and name not in ("fixed-addresses", *PROBES) for name, parted in facts.remedied.items()):
+        return None  # what was switched on explains it
     if facts.how == HOST_VALUE and not any(lead.near for lead in facts.leads):
         return "what Python hands to torch differs, and nothing that it took from outside explains it (numpy.empty?)"
     return None
@@ -193,6 +195,14 @@ def writes_past(facts: Facts) -> Evidence | None:
         return None
     text = f"{facts.origin.a.name} at {facts.origin.a.where or '?'} {facts.origin.a.value}"
     return Evidence(text=text, weight=DECISIVE if facts.origin.a.value.startswith(PAST) else STRONG)
+
+
+@test(WEAK)
+def walks_a_set(facts: Facts) -> str | None:
+    """does a file near the origin walk through a set?"""
+    if not facts.set_walks or facts.how not in (REORDERED, CONTROL_FLOW, HOST_VALUE):
+        return None
+    return f"a set is walked through at {facts.set_walks[0]}"
 
 
 @test(STRONG)

@@ -21,6 +21,7 @@ from orchestrator.localize.result import (
     CHANGED_BEHIND,
     CONTROL_FLOW,
     HOST_VALUE,
+    KINDS,
     NOT_TRIED,
     OTHER_CHOICE,
     OUTPUTS_DIFFER,
@@ -30,7 +31,7 @@ from orchestrator.localize.result import (
     Parted,
     rules_out,
 )
-from orchestrator.localize.session import KINDS, Session
+from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound
 
 _NEVER = "faults that part a pair more rarely than these pairs would show"
@@ -59,7 +60,7 @@ def clean(session: Session) -> Localization:
     """The result of pairs that all agreed, and what that is worth."""
     rate = rules_out(session.pairs)
     kinds = Counter(trial.pair for trial in session.trials)
-    made = "; ".join(f"{count} that {KINDS[name].split(' (')[0]}" for name, count in kinds.items())
+    made = "; ".join(f"{count} that {KINDS[name]}" for name, count in kinds.items())
     result = Localization(
         found=False,
         subject=session.request.title,

@@ -108,6 +108,7 @@ class Facts:
     duplicates: bool | None = None
     lines: tuple[str, ...] = ()  # source near the origin, in both twins
     code: tuple[str, ...] = ()  # the whole file of a kernel of the program's own, without comments
+    set_walks: tuple[str, ...] = ()  # where files near the origin walk through a set, the nearest first
     crashed: str = ""  # how a twin ended whose memory was elsewhere
 
     @property

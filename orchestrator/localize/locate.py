@@ -13,11 +13,8 @@ from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, conclud
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
 from orchestrator.localize.replay import computes, replay
-from orchestrator.localize.result import (
-    Localization,
-    Trial,
-)
-from orchestrator.localize.session import KINDS, THREADS, Session
+from orchestrator.localize.result import CONTROL_FLOW, HOST_VALUE, KINDS, REORDERED, Localization, Trial
+from orchestrator.localize.session import THREADS, Session
 from orchestrator.localize.steps import StepsFound, compare_steps
 
 MEMORY = ("allocator", "memory")
@@ -101,7 +98,7 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         provoking = name in (races.DELAYS, PACE)
         kind = pace.KIND if name == PACE else delayed.pop(0) if name == races.DELAYS else kind_named(name)
         kind = gentle if gentle is not None and not provoking else kind
-        pair = session.run(kind, window, f"trial {number} of up to {len(order)}: twins that {KINDS[name]}")
+        pair = session.run(kind, window, f"trial {number}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
             session.crashed = (
                 f"twins whose memory lies elsewhere and holds other bytes crash ({pair.codes[0]}, {pair.codes[1]}): "
@@ -156,8 +153,12 @@ def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
     """What an agreeing pair did not show."""
     if not pair.a.processes:
         text = "the program itself: it did not load the tracer (no Python, or one that ignores PYTHONPATH)"
-    elif not steps.rows:
-        text = "steps: the program made none that were seen; only the files that it wrote were compared"
+    elif not steps.made:
+        compared = "what its modules computed and the files" if steps.rows else "only the files"
+        text = (
+            f"steps: none were seen (an optimizer's step ends one, or foxrun.step(n) does); {compared} that it wrote "
+            "were compared"
+        )
     elif session.options.stop_after is not None and (pair.a.main.end or {}).get("how") == "stopped":
         text = f"what comes after step {session.options.stop_after}: --steps ended the program there"
     else:
@@ -279,6 +280,7 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         children=main.children if main is not None else 0,
         lines=_lines(main, shown),
         code=_code(main, shown),
+        set_walks=_set_walks(main, shown),
         crashed=session.crashed,
     )
 
@@ -290,6 +292,16 @@ def _lines(main: Found | None, pair: Pair) -> tuple[str, ...]:
     origin = main.origin
     places = dict.fromkeys(e.where for e in (origin.a, origin.b, origin.reader) if e is not None)
     return tuple(line for place in places for line in source.around(place, pair.a.main.header, pair.directory))
+
+
+def _set_walks(main: Found | None, pair: Pair) -> tuple[str, ...]:
+    """Where sets are walked through, if what Python decides differs: in the origin's files and in its callers'."""
+    if main is None or main.origin is None or main.origin.how not in (REORDERED, CONTROL_FLOW, HOST_VALUE):
+        return ()
+    origin = main.origin
+    events = [e for e in (origin.a, origin.b, origin.reader, *origin.chain) if e is not None]
+    places = [place for e in events for place in (e.where, e.caller)]
+    return tuple(source.set_walks(places, pair.a.main.header, pair.directory))
 
 
 def _code(main: Found | None, pair: Pair) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class Request:
     in_place: bool = False
     work: Path = Path()  # where traces lie while they are needed
     title: str = ""
+    given: Path | None = None  # what each twin reads as its standard input
     legs: tuple[str, str] | None = None  # what the twins are told that they are (FOXRUN_LEG)
     from_checkpoint: tuple[str, ...] = ()  # goes on from {checkpoint}, which the command writes before that step
     checkpoint_step: int = -1
@@ -210,6 +211,7 @@ def _start(
         log=own / "log",
         progress_file=files["ARGO_PROGRESS_FILE"],
         message_file=files["FOXRUN_TERMINATION_LOG"],
+        given=request.given,
     )
 
 

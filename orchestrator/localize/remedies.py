@@ -38,6 +38,8 @@ _ORDERS = (REORDERED, CONTROL_FLOW)
 HIDES = ("filled-memory", "deterministic-algorithms")
 # Alike already in twins that differ in delays or in measured time alone: where such a pair parts, none is the cure.
 ALIKE_IN_A_RACE = ("hash-seed", "sorted-listings", "filled-memory")
+OF_SETS = ("hash-order", "iteration-order")
+MOST_WALKS = 3
 # How often a pair parts once another switch is on was seen in one pair alone.
 SEEN_ONCE = 0.5
 
@@ -282,6 +284,13 @@ def _without_the_clock(facts: Facts) -> str:
     return f"let steps decide, and not the time that is read at {lead.a.where}; it decides here: {{where}}"
 
 
+def _where_sets_are_walked(facts: Facts, cause: str) -> str:
+    """The place that the advice names, and before it where sets are walked through, if their order is the cause."""
+    if cause not in OF_SETS or not facts.set_walks or facts.lead("hash", "identity", near=1) is not None:
+        return "{where}"
+    return f"a set is walked through at {' and '.join(facts.set_walks[:MOST_WALKS])}; it shows first at {{where}}"
+
+
 def code_changes(tried: Tried) -> None:
     """What to write, for the causes in question: a switch is no mended code."""
     judged = judge(tried.facts)
@@ -290,5 +299,6 @@ def code_changes(tried: Tried) -> None:
         if kind is not None and kind.change:
             change = kind.change if tried.facts.cuda else kind.change_on_cpu or kind.change
             change = change.replace("{leaf}", tried.facts.steps.leaf) + _handed_at(tried.facts)
+            change = change.replace("{where}", _where_sets_are_walked(tried.facts, cause.name))
             change = (_without_the_clock(tried.facts) if cause.name == "autotune" else "") or change
             tried.remedies.append(Remedy(name="code", text=change, cause=cause.name, note="a change of the code"))

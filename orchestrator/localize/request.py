@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import os
 import shlex
 import shutil
 import signal
+import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,24 +78,49 @@ def localize(
         in_place=in_place,
         title=shlex.join(subject),
     )
-    return run(request, options, listener, out)
+    return run(request, options, listener, out, source=_standard_input())
 
 
-def run(request: Request, options: Options, listener: Listener, out: Path | None) -> Localization:
-    """Localise one command; traces lie in ``out``, or in a temporary directory that goes with the end."""
-    import dataclasses
+def run(
+    request: Request, options: Options, listener: Listener, out: Path | None, source: int | None = None
+) -> Localization:
+    """Localise one command; traces lie in ``out``, or in a temporary directory that goes with the end.
 
+    ``source``: the descriptor of a file that each twin reads as its standard input, from where it stands now.
+    """
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--out {out} cannot be made: {error.strerror}", remedy="name another place") from None
     work = out.absolute() if out is not None else Path(tempfile.mkdtemp(prefix="foxrun-localize-"))
-    ready, notes = prepared(dataclasses.replace(request, work=work))
-    session = Session(request=ready, options=options, listener=listener, notes=list(notes))
     try:
+        given = None if source is None else _copied(source, work / "stdin")
+        ready, notes = prepared(dataclasses.replace(request, work=work, given=given))
+        session = Session(request=ready, options=options, listener=listener, notes=list(notes))
         return locate(session)
     finally:
         if out is None and not options.keep:
             with _to_the_end():
                 shutil.rmtree(work, ignore_errors=True)
+
+
+def _standard_input() -> int | None:
+    """The descriptor of our standard input where it is a file: what comes through a pipe may never end."""
+    try:
+        descriptor = sys.stdin.fileno()
+        return descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except (AttributeError, OSError, ValueError):  # there is none, or a caller put something else in its place
+        return None
+
+
+def _copied(descriptor: int, target: Path) -> Path:
+    """What is left of an open file, in a file of its own; the descriptor itself stays where it is."""
+    at = os.lseek(descriptor, 0, os.SEEK_CUR)
+    with target.open("wb") as stream:
+        while block := os.pread(descriptor, 1 << 20, at):
+            at += stream.write(block)
+    return target
 
 
 @contextlib.contextmanager

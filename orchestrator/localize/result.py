@@ -25,6 +25,16 @@ VERIFIED, NOT_ENOUGH, HIDDEN, NOT_TRIED = "verified", "not enough", "hidden", "n
 EXIT_CLEAN, EXIT_FOUND = 0, 3
 
 
+# Kinds of pairs: what their twins do.
+KINDS = {
+    "hostile": "differ in all that must not matter",
+    "threads": "differ also in the number of threads",
+    "load": "run beside other load",
+    "delays": "differ in nothing but in which of their threads, or streams of a device, wait",
+    "pace": "differ in nothing but in how long things seem to take",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """The first operation whose inputs agree and whose outputs do not.

@@ -28,15 +28,6 @@ _TIMED = re.compile(
     r"\d ?(?:s|ms|us|sec|min|h)\b|/s\b|it/s|\d:\d\d|time|elapsed|second|took|speed|pid|/tmp|20\d\d-", re.IGNORECASE
 )
 THREADS = (1, max(2, min(8, 2 * processors())))
-KINDS = {
-    "hostile": "differ in all that must not matter",
-    "threads": f"differ also in the number of threads ({THREADS[0]} and {THREADS[1]})",
-    "load": "run beside other load",
-    "delays": "differ in nothing but in which of their threads, or streams of a device, wait",
-    "pace": "differ in nothing but in how long things seem to take",
-}
-
-
 _MARK = "mark its steps (foxrun.step(n), docs/tracing.md) and look at the first N only (--steps N)"
 
 
@@ -132,11 +123,8 @@ class Session:
             return found
         self.printed = self.printed or printed_apart(pair)
         unlike = files_that_differ(pair)
-        if unlike and not found.rows:
-            return StepsFound(
-                step=None, leaf=unlike[0], component="host", kind="file", rows=found.rows, note=FILES,
-                ignored=found.ignored,
-            )  # fmt: skip
+        if unlike and not found.made:
+            return dataclasses.replace(found, leaf=unlike[0], component="host", kind="file", note=FILES)
         if unlike:
             self._note(
                 f"all {found.rows} rows agree, and yet a file that the twins wrote differs: {', '.join(unlike[:5])}; "
@@ -163,7 +151,9 @@ class Session:
             f"from step {found.step} on {found.leaf} differs ({len(found.parted)} inputs and outputs of modules), and "
             "nothing that the training keeps: no weight, gradient, loss or state, no file, no printed number"
         )
-        return StepsFound(rows=found.rows, leaves=found.leaves, ignored=sorted({*found.ignored, found.leaf}))
+        return StepsFound(
+            rows=found.rows, made=found.made, leaves=found.leaves, ignored=sorted({*found.ignored, found.leaf})
+        )
 
     def go_on_from(self, pair: Pair, step: int) -> None:
         """Let later twins start at the exact checkpoint of this pair's first twin, where it lies before ``step``."""
@@ -197,7 +187,7 @@ class Session:
         if which == [1]:
             text += f"; {HOSTILE_TWIN_ALONE}"
         if "EOFError" in said[0]:
-            text += "; twins have no standard input: give it a file"
+            text += "; twins read no terminal and no pipe: give it a file (... -- python train.py < answers)"
         if rows > 1:
             text += f"; {rows - 1} steps before it agree (--steps {rows - 1} looks at no more)"
         log = pair.folder / f"twin{which[0] + 1}" / "log"

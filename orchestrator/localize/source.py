@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from orchestrator.localize import set_iteration
 from orchestrator.localize.result import Operation, Remedy
 from orchestrator.printable import printable
 
@@ -39,6 +40,21 @@ def code_of(where: str, header: Mapping[str, Any], directory: Path | None = None
         line for line in lines if line.startswith("#pragma") or not line.startswith(("#", "//", "*", "/*"))
     )
     return re.sub(r'\A(?:[rR]?"""(?s:.*?)""")', "", body).splitlines()
+
+
+def set_walks(places: Sequence[str], header: Mapping[str, Any], directory: Path | None = None) -> list[str]:
+    """Where the files of these places walk through a set, the nearest first: ``file.py:31 (`for x in s:`)``.
+
+    A file's name is that of the place; each file is looked through once, for the first place in it.
+    """
+    found: dict[str, list[str]] = {}
+    for place in filter(None, map(parts, places)):
+        file, near = place
+        if file not in found:
+            lines = _file(f"{file}:{near}", header, directory)
+            numbers = set_iteration.lines(lines, near)
+            found[file] = [f"{file}:{n} (`{printable(lines[n - 1].strip()[:LONGEST])}`)" for n in numbers]
+    return [text for texts in found.values() for text in texts]
 
 
 def _file(where: str, header: Mapping[str, Any], directory: Path | None) -> list[str]:

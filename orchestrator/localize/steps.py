@@ -36,6 +36,7 @@ class StepsFound:
     parted: list[Parted] = field(default_factory=list)
     growth: list[GrowthPoint] = field(default_factory=list)
     rows: int = 0
+    made: int = 0  # rows that a step ended: all but the one of a program's end
     leaves: int = 0
     note: str = ""
     ignored: list[str] = field(default_factory=list)  # generators that differ and that no step drew from
@@ -69,7 +70,7 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     before: tuple[Row, Row] | None = None
     found_rows: tuple[Row, Row] | None = None
     drawn: set[str] = set()
-    rows = leaves = 0
+    rows = leaves = made = 0
     ignored: set[str] = set()
     lengths = ""
     kept = trained = False
@@ -82,6 +83,7 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
                 first = StepsFound(step=row.step, row=index, leaf="(row)", component="host", kind="state", note=lengths)
             break
         rows += 1
+        made += not ra.end
         leaves = max(leaves, len(ra.leaves))
         if before is not None:
             drawn |= _moved(before, (ra, rb))
@@ -106,12 +108,12 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     if rows < 2:
         ignored.clear()  # whether anybody drew from them shows from one row to the next
     if first is None:
-        return StepsFound(rows=rows, leaves=leaves, ignored=sorted(ignored), note=lengths)
+        return StepsFound(rows=rows, made=made, leaves=leaves, ignored=sorted(ignored), note=lengths)
     if found_rows is None:
         found = _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
     else:
         found = _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
-    return dataclasses.replace(found, kept=kept or declared or not trained or bool(lengths))
+    return dataclasses.replace(found, made=made, kept=kept or declared or not trained or bool(lengths))
 
 
 def _classed(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from orchestrator.localize import raw
 from orchestrator.localize.result import (
     HIDDEN,
+    KINDS,
     NOT_ENOUGH,
     NOT_TRIED,
     VERIFIED,
@@ -38,6 +40,7 @@ def lines(result: Localization) -> list[str]:
         out += ["", *_remedies(result)] if result.remedies else []
     if len(result.trials) > 1:
         out += ["", "trials"] + [f"  {trial_text(trial)}" for trial in result.trials]
+        out += [f"      {line}" for line in kinds_of(result.trials)]
     out += ["", "raw dumps"] + [f"  {line}" for line in raw.lines(result.dumps)] if result.dumps else []
     out += ["", "not looked at"] + [f"  - {text}" for text in result.not_looked_at] if result.not_looked_at else []
     out += [f"note: {text}" for text in result.notes]
@@ -137,6 +140,11 @@ def remedy_text(remedy: Remedy) -> str:
     """One remedy and what became of it."""
     said, text = remedy_parts(remedy)
     return f"in the code: {text}" if remedy.name == "code" else f"{remedy.name}: {said}. {text}"
+
+
+def kinds_of(trials: Sequence[Trial]) -> list[str]:
+    """What the kinds of these pairs mean, one line each."""
+    return [f"{name}: twins that {KINDS[name]}" for name in dict.fromkeys(t.pair for t in trials) if name in KINDS]
 
 
 def trial_text(trial: Trial) -> str:

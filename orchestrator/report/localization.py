@@ -40,6 +40,7 @@ def render(result: Localization) -> str:
         "size": f"{growth[0].max_abs:.3g}" if growth else "",
         "leaves": result.parted[:LEAVES_OPEN],
         "more_leaves": result.parted[LEAVES_OPEN:],
+        "kinds": text.kinds_of(result.trials),
         "rule": RULE,
         "rules_out": f"{result.rules_out:.0%}",
     }

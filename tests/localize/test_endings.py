@@ -71,10 +71,10 @@ def test_a_program_that_hangs_ends_with_the_deadline_and_leaves_nothing(tmp_path
 def test_pairs_that_agreed_count_when_a_later_one_does_not_end(tmp_path: Path) -> None:
     source = f"path = {str(tmp_path / 'times')!r}\nopen(path, 'a').write('x\\n')\n"
     source += "import time\nif open(path).read().count('x') > 2: time.sleep(3600)\n"
-    code, out, err = ended(start(tmp_path, source, "--timeout", "15s"))
+    code, out, err = ended(start(tmp_path, source, "--timeout", "25s"))
     assert code == 0, err
     assert out.startswith("clean: no difference in 1 pair of twins")
-    assert "more pairs than 1: the twins did not end within 15 s" in " ".join(out.split())
+    assert "more pairs than 1: the twins did not end within 25 s" in " ".join(out.split())
     assert running_in(tmp_path) == []
 
 
@@ -129,7 +129,7 @@ def test_an_interrupt_before_anything_parted_says_so(tmp_path: Path, times_press
 def test_a_program_that_prints_and_writes_nothing_is_clean_and_says_what_was_seen(tmp_path: Path) -> None:
     code, out, _ = ended(start(tmp_path, "pass\n"))
     assert code == 0
-    assert "steps: the program made none that were seen" in out
+    assert "steps: none were seen" in out
 
 
 def test_a_program_that_only_one_twin_ends_badly(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_an_unseeded_draw_in_a_program_without_torch(tmp_path: Path) -> None:
         ("unseeded-generator", "certain")
     ]
     assert not (tmp_path / "out.txt").exists()  # each twin wrote into its own copy
-    assert "localize: trial 1 of up to 3" in told
+    assert "localize: trial 1: twins that differ in all that must not matter" in told
     assert "random.random" in (tmp_path / "page.html").read_text()
 
 
@@ -56,9 +56,46 @@ def test_a_program_that_fails_is_a_failed_job(tmp_path: Path) -> None:
     ("source", "said"),
     [
         ("x = 1\ny = (\n", "'(' was never closed (program.py, line 2)"),
-        ("input()\n", "twins have no standard input: give it a file"),
+        ("input()\n", "twins read no terminal and no pipe: give it a file"),
     ],
 )
 def test_a_failure_says_where_and_what_twins_have_not(tmp_path: Path, source: str, said: str) -> None:
     _, told = localize(tmp_path, source, code=5)
     assert said in told
+
+
+def test_a_file_on_the_standard_input_is_read_by_each_twin_from_where_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import sys\nassert sys.stdin.read() == 'b\\nc\\n'\n")
+    (tmp_path / "answers").write_text("a\nb\nc\n")
+    command = [sys.executable, "-P", "-m", "orchestrator", "localize", "--trials", "1", "--", "python", "program.py"]
+    with (tmp_path / "answers").open("rb", buffering=0) as answers:
+        assert answers.read(2) == b"a\n"
+        done = subprocess.run(command, cwd=tmp_path, stdin=answers, text=True, capture_output=True)
+        assert answers.read() == b"b\nc\n"  # a shell's loop that reads names from it goes on
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_place_for_traces_that_cannot_be_made_is_bad_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    _, told = localize(tmp_path, "", "--out", str(tmp_path / "file" / "below"), code=2)
+    assert f"--out {tmp_path / 'file' / 'below'} cannot be made: Not a directory" in told
+
+
+def test_the_advice_names_where_a_set_is_walked_through(tmp_path: Path) -> None:
+    source = "import random\nrandom.seed(1)\nnames = {'a', 'b', 'c', 'd', 'e', 'f'}\n"
+    source += "for name in names:\n    open('out.txt', 'a').write(name + str(random.random()))\n"
+    source += "import torch\nwhere = torch.tensor([ord(name) for name in names])\n"
+    result, _ = localize(tmp_path, source, code=3)
+    assert result["causes"][0]["name"] == "hash-order"
+    advice = next(remedy["text"] for remedy in result["remedies"] if remedy["name"] == "code")
+    assert "a set is walked through at program.py:7 (" in advice
+    assert " and program.py:4 (`for name in names:`)" in advice
+
+
+def test_a_file_counts_where_torch_ends_no_step(tmp_path: Path) -> None:
+    """An evaluation, or the making of a data set: no optimizer steps, and what counts is what it wrote."""
+    source = "import random, torch\nscores = torch.rand(3, generator=torch.Generator().manual_seed(1))\n"
+    source += "open('scores.txt', 'w').write(repr(scores.tolist()) + repr(random.random()))\n"
+    result, _ = localize(tmp_path, source, "--no-remedies", code=3)
+    assert (result["leaf"], result["operation"]["name"]) == ("scores.txt", "random.random")
+    assert result["operation"]["where"] == "program.py:3 <module>"
