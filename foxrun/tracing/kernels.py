@@ -36,12 +36,7 @@ def watch(operations: Operations) -> None:
     imports.when_imported("triton.runtime.autotuner", lambda module: _autotuner(operations, module.Autotuner))
 
 
-def _recording(operations: Operations) -> bool:
-    recorder = operations.recorder
-    return not (recorder.busy or recorder.ended) and recorder.plan.in_window(recorder.step)
-
-
-class _Call:
+class Call:
     """One kernel's event: begun with what it is given, ended with what is there then."""
 
     def __init__(self, operations: Operations, name: str, given: list[tuple[str, Tensor]], rest: str) -> None:
@@ -84,13 +79,13 @@ def _functions(operations: Operations) -> None:
     @functools.wraps(original)
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = operations.recorder
-        if torch.compiler.is_compiling() or not _recording(operations) or cls.__module__.startswith("torch."):
+        if torch.compiler.is_compiling() or not operations.recording or cls.__module__.startswith("torch."):
             return original(cls, *args, **kwargs)
         call = None
         try:
             given = [(str(i), t) for i, t in enumerate(tensors((args, kwargs)))]
             rest = ",".join(describe(one) for one in args if not isinstance(one, (Tensor, list, tuple, dict)))
-            call = _Call(operations, f"autograd.{cls.__name__}", given, rest)
+            call = Call(operations, f"autograd.{cls.__name__}", given, rest)
             place = operations.place()
         except Exception as error:
             recorder.trouble(error)
@@ -114,13 +109,13 @@ def _watch_node(operations: Operations, name: str, results: list[Tensor], place:
     if node is None:
         return
     line, module, _ = place
-    calls: list[_Call] = []
+    calls: list[Call] = []
 
     def before(gradients: Any) -> None:
         try:
-            if _recording(operations):
+            if operations.recording:
                 given = [(str(i), t) for i, t in enumerate(tensors(gradients))]
-                calls.append(_Call(operations, f"autograd.{name}.backward", given, ""))
+                calls.append(Call(operations, f"autograd.{name}.backward", given, ""))
         except Exception as error:
             operations.recorder.trouble(error)
 
@@ -141,7 +136,7 @@ def _launches(operations: Operations, cls: Any) -> None:
 
     @functools.wraps(run)
     def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup") or not _recording(operations) or getattr(operations.recorder.local, "trying", 0):
+        if kwargs.get("warmup") or not operations.recording or getattr(operations.recorder.local, "trying", 0):
             return run(self, *args, **kwargs)
         call = None
         behind: list[fences.Fence] = []
@@ -154,7 +149,7 @@ def _launches(operations: Operations, cls: Any) -> None:
             given = [(label, value) for label, value in labelled if isinstance(value, Tensor)]
             rest = ",".join(f"{label}={describe(value)}" for label, value in labelled if not isinstance(value, Tensor))
             name = getattr(self, "__name__", None) or getattr(getattr(self, "fn", None), "__name__", "kernel")
-            call = _Call(operations, f"triton.{name}", given, rest)
+            call = Call(operations, f"triton.{name}", given, rest)
             place = operations.place()
             with operations.recorder.quiet():
                 behind = fences.put(given)
@@ -195,7 +190,7 @@ def _autotuner(operations: Operations, cls: Any) -> None:
     def chosen(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = set(map(str, getattr(self, "cache", {})))
         # Its place is before the launch that it decides.
-        index = operations.recorder.reserve() if _recording(operations) else None
+        index = operations.recorder.reserve() if operations.recording else None
         result = run(self, *args, **kwargs)
         try:
             best = getattr(self, "best_config", None)

@@ -45,7 +45,7 @@ class Names:
                 prefix = f"{hint or type(module).__name__.lower()}{again}"
         self.roots.append((prefix, weakref.ref(module)))
         for path, part in module.named_modules():
-            full = ".".join(filter(None, (prefix, path)))
+            full = joined(prefix, path)
             if part not in self._modules:
                 self._modules[part] = full
 
@@ -61,8 +61,13 @@ class Names:
         found: dict[int, str] = {}
         for prefix, module in self.models():
             for name, parameter in module.named_parameters():
-                found.setdefault(id(parameter), ".".join(filter(None, (prefix, name))))
+                found.setdefault(id(parameter), joined(prefix, name))
         return found
+
+
+def joined(prefix: str, path: str) -> str:
+    """A path below a model's own name, without what torch.compile puts between: ``_orig_mod.head`` is ``head``."""
+    return ".".join(part for part in (prefix, *path.split(".")) if part not in ("", "_orig_mod"))
 
 
 def variable(module: nn.Module, depth: int = 1) -> str:

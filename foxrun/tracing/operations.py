@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -44,6 +45,7 @@ class Schema(NamedTuple):
     overwrites: bool  # writes its arguments without reading them
 
 
+_ENGINE = torch.autograd.graph._engine_run_backward.__code__
 _ITEM = torch.ops.aten._local_scalar_dense.default
 _schemas: dict[Any, Schema] = {}
 
@@ -118,6 +120,18 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 recorder.trouble(error)
         return result
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """So that torch.compile compiles: beside a mode that does not say so it lets the program run as it is written,
+        and with ``fullgraph`` it fails."""
+        return True
+
+    @property
+    def recording(self) -> bool:
+        """Whether what this thread does now is to leave events."""
+        recorder = self.recorder
+        return not (recorder.busy or recorder.ended) and recorder.plan.in_window(recorder.step)
+
     def forked(self, recorder: Recorder) -> None:
         """In a forked child: its own events."""
         self.recorder, self.storages = recorder, Storages()
@@ -146,8 +160,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             ins.append((label, self.hash(tensor), self.storages.source(tensor)))
             if note := self.storages.unfilled(tensor):
                 notes.append(f"{label} {note}")
-        line, module, phase = self.place()
-        by = self._by() if not module and phase in ("other", "gradients") else ""
+        line, module, phase, frame = self._place()
+        by = _caller(frame) if schema.host or (not module and phase in ("other", "gradients")) else ""
         index = recorder.reserve()
         dumper = dumps.wanted(recorder, index)
         if dumper is not None:
@@ -209,30 +223,34 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return self.hasher.add(source.to(tensor.dtype).expand(tensor.shape))
         return self.hash(tensor)
 
-    def _by(self) -> str:
-        """Who calls the function that runs this operation, and where that one begins, for several may have one name:
-        which of them is called may be what differs."""
-        frame = where.innermost(sys._getframe())
-        line = where.text(where.innermost(frame.f_back)) if frame is not None else ""
-        return f"{line} > {frame.f_code.co_firstlineno}" if frame is not None and line else ""
-
     def place(self) -> tuple[str, str, str]:
         """Where, module and phase; in a backward pass that torch made, those of the forward operation."""
+        return self._place()[:3]
+
+    def _place(self) -> tuple[str, str, str, FrameType | None]:
+        """The same, and the program's frame where it is one of its own."""
         recorder = self.recorder
         node = torch._C._current_autograd_node()
         if node is None:
-            line = where.text(where.innermost(sys._getframe()))
+            frame = where.innermost(sys._getframe())
+            line = where.text(frame)
             module, phase = recorder.module(), recorder.phase
             self.forward_lines.setdefault(torch.autograd._get_sequence_nr() - 1, (line, module))
             if len(self.forward_lines) > 400_000:
                 self.forward_lines = dict(list(self.forward_lines.items())[200_000:])
-            return line, module, phase
+            return line, module, phase, frame
         known = self.forward_lines.get(node._sequence_nr())
-        # A backward pass written in Python has a line of its own, which says more than its forward operation's.
-        written = known is None or isinstance(node, torch.autograd.function.BackwardCFunction)
-        own = where.text(where.innermost(sys._getframe())) if written else ""
-        line, module = known if known is not None else (own, "")
-        return own or line, module, "backward"
+        # A backward pass written in Python, a hook, a recomputation: a line of its own says more than the forward one.
+        own = where.text(where.innermost(sys._getframe(), within=_ENGINE))
+        line, module = known or (where.text(where.innermost(sys._getframe())), "")
+        return own or line, module, "backward", None
+
+
+def _caller(frame: FrameType | None) -> str:
+    """Who calls the function that runs an operation, and where that one begins, for several may have one name: which of
+    them is called may be what differs."""
+    line = where.text(where.innermost(frame.f_back)) if frame is not None else ""
+    return f"{line} > {frame.f_code.co_firstlineno}" if frame is not None and line else ""
 
 
 def _shown(result: Any, *tensors: Sequence[Any]) -> str:

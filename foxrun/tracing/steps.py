@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from foxrun.tracing import generators
 from foxrun.tracing.hashing import Hasher
-from foxrun.tracing.modules import Hooks, Names, tensors
+from foxrun.tracing.modules import Hooks, Names, joined, tensors
 from foxrun.tracing.recorder import Recorder
 from foxrun.tracing.rows import Row
 
@@ -145,7 +145,7 @@ class Steps:
 
     @staticmethod
     def _weight(row: Row, kind: str, prefix: str, name: str, tensor: Tensor) -> None:
-        full = ".".join(filter(None, (prefix, name)))
+        full = joined(prefix, name)
         if f"{kind}.{full}" not in row:
             row.take(
                 f"{kind}.{full}", full.rpartition(".")[0] or full, "weight" if kind == "weight" else "state", tensor

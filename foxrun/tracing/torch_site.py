@@ -27,7 +27,7 @@ class TorchSite:
         self._known_settings: Any = None
         recorder.module = self.hooks.path
         self.hooks.install()
-        self._optimizers()
+        self._optimizers(torch)
         self._backward(torch)
         self._loading()
         seeds.watch_torch(torch)
@@ -35,7 +35,7 @@ class TorchSite:
         if recorder.plan.operations:
             self._operations(torch)
 
-    def _optimizers(self) -> None:
+    def _optimizers(self, torch: ModuleType) -> None:
         from torch.optim import optimizer
 
         def before(one: Any, args: Any, kwargs: Any) -> None:
@@ -49,8 +49,9 @@ class TorchSite:
             self._safely(self._settings)
             self._safely(self.steps.after_optimizer)  # may end the program
 
-        optimizer.register_optimizer_step_pre_hook(before)
-        optimizer.register_optimizer_step_post_hook(after)
+        # A program may compile its optimizer's step: what we do around it is to be no part of the graph.
+        optimizer.register_optimizer_step_pre_hook(torch._disable_dynamo(before))
+        optimizer.register_optimizer_step_post_hook(torch._disable_dynamo(after))
 
     def _settings(self) -> None:
         """The header says what the program has set meanwhile, and the device that it chose."""
@@ -123,10 +124,12 @@ class TorchSite:
             self._safely(lambda: self.recorder.event(kind, name, where=where.caller(2), module=module, value=value))
 
     def _operations(self, torch: ModuleType) -> None:
-        from foxrun.tracing import kernels, operations
+        from foxrun.tracing import graphs, kernels, operations, pickled
 
         self.operations = operations.Operations(self.recorder)
         kernels.watch(self.operations)
+        graphs.watch(self.operations)
+        pickled.watch(self.operations)
         self._graphs(torch)
         self.hooks.entered.append(self._module_entered)
         self.hooks.left.append(self._module_left)

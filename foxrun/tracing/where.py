@@ -45,9 +45,12 @@ def _classify(filename: str) -> str:
     return LIBRARY if filename.startswith(_STDLIB) else PROGRAM
 
 
-def innermost(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the program, from ``frame`` outwards; None within an import or in none of its own."""
-    while frame is not None:
+def innermost(frame: FrameType | None, within: CodeType | None = None) -> FrameType | None:
+    """The innermost frame of the program, from ``frame`` outwards; None within an import or in none of its own.
+
+    ``within``: code that calls what is meant, so that none further out counts.
+    """
+    while frame is not None and frame.f_code is not within:
         filename = frame.f_code.co_filename
         kind = _kinds.get(filename) or kind_of(filename)
         if kind is PROGRAM and (filename != "<string>" or frame.f_globals.get("__name__") == "__main__"):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from foxrun.tracing.streams import MOST_BYTES
+from orchestrator.localize.origins import results
 from orchestrator.localize.sequences import BRACKETS, prints
 from orchestrator.localize.trace import Event, Process, event_of
 
@@ -81,7 +82,8 @@ def _alike(x: bytes, y: bytes) -> bool:
     if a.kind in BRACKETS and a.key == b.key:
         return True
     ins = [item[:2] for item in a.ins], [item[:2] for item in b.ins]
-    return a.key == b.key and ins[0] == ins[1] and prints(a.outs) == prints(b.outs) and a.value == b.value
+    made = prints(results(a)) == prints(results(b))
+    return a.key == b.key and ins[0] == ins[1] and made and a.value == b.value
 
 
 def _in_order(events: list[Event], hosts: list[Event]) -> list[Event]:

@@ -60,8 +60,10 @@ def through(walk: Walk, align: Callable[..., Aligned]) -> Origin | None:
             return inner
         vague = origin.outside or origin.how == CHANGED_BEHIND
         return deferred[0] if deferred and vague and not origin.label.startswith("generator") else origin
-    if deferred or harmless:
-        return (deferred or harmless)[0]
+    if deferred:
+        return deferred[0]
+    if harmless and MAIN_THREAD not in breaks:  # what the main thread does otherwise says more than a task's turn
+        return harmless[0]
     for a, b, equal in breaks.values():
         return walk.other_sequence(a, equal, b, equal)
     return None

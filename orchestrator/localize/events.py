@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from orchestrator.localize import beyond, by_thread
 from orchestrator.localize.operation_kinds import FILLS, OVERWRITING
@@ -24,6 +25,7 @@ from orchestrator.localize.origins import (
     of_another_dtype,
     reads,
     restless,
+    results,
     root,
     seeds,
 )
@@ -65,7 +67,7 @@ def align(
     if mixed and threads > 1 and turns_differ(left, right):
         walk = Walk(process, left, right)
         origin = by_thread.through(walk, align)
-    origin = beyond.blamed(origin, left, right)
+    origin = beyond.blamed(walk.settled(origin), left, right)
     return Aligned(
         origin=origin, events=walk.count, host=host_differences(*hosts), skipped=walk.skipped, threads=threads
     )
@@ -86,6 +88,9 @@ class Walk:
         self.skipped: list[Event] = []
         # Generators that were seeded apart; an origin once somebody draws from them.
         self.seeded_apart: dict[str, tuple[Event, Event]] = {}
+        # Generators that nobody has seeded yet, while what is drawn from them is read by nobody; the first such draw.
+        self.adrift: set[str] = set()
+        self.unread: Origin | None = None
 
     def through(self) -> Origin | None:
         """Both streams in program order."""
@@ -116,7 +121,7 @@ class Walk:
         record = Record(ea, eb)
         if len(self.records) < RECORDS:
             self.records[ea.i] = record
-        record.agreed = prints(ea.outs) == prints(eb.outs)
+        record.agreed = prints(results(ea)) == prints(results(eb))
         if ea.kind == "seed":
             self._seed(record)
             return None
@@ -138,13 +143,46 @@ class Walk:
             return None  # what differs has no part in the result: memory that is written over, an empty buffer
         if is_reordered(ea, eb):
             return self._origin(ea, eb, REORDERED, "the twins hand it equal tensors in another order")
-        return self._of_inputs(record, differing)
+        origin = self._of_inputs(record, differing)
+        if origin is not None and self._never_read(origin):
+            self.adrift.add(origin.label)
+            self.unread = self.unread or origin
+            return None
+        return origin
+
+    def settled(self, origin: Origin | None) -> Origin | None:
+        """The origin, once the walk is over: a draw that no operation read counts where nothing else explains it."""
+        if self.unread is not None and (origin is None or origin.how == HOST_VALUE):
+            return self.unread
+        return origin
+
+    def _never_read(self, origin: Origin) -> bool:
+        """Whether it is a draw of a generator that is seeded only later, and no operation reads what it drew: a module
+        whose first weights the program sets anew."""
+        ea, eb = origin.a, origin.b
+        if ea.kind != "draw" or origin.how != SEED or not origin.outside or not ea.name.startswith("aten."):
+            return False
+        for event, stream, read in ((ea, self.left, self._read[0]), (eb, self.right, self._read[1])):
+            seeded = (e for e in stream if e.kind == "seed" and e.i > event.i)
+            if event.i in read or not any(label == origin.label for e in seeded for label, _ in e.outs):
+                return False
+        return True
+
+    @cached_property
+    def _read(self) -> tuple[set[int], set[int]]:
+        """Events whose results some operation reads, in each stream."""
+        left, right = (
+            {source for e in stream for label, _, source in e.ins if not label.startswith("generator")}
+            for stream in (self.left, self.right)
+        )
+        return left, right
 
     def _seed(self, record: Record) -> None:
         # What state it found does not matter: it makes a new one.
         label = next((name for name, _ in record.a.outs if name.startswith("generator")), "")
         if record.agreed and record.a.value == record.b.value:
             self.seeded_apart.pop(label, None)
+            self.adrift.discard(label)
         else:
             self.seeded_apart[label] = (record.a, record.b)
 
@@ -165,7 +203,16 @@ class Walk:
         if all(self._exists(x[1], self.right) for x in ea.outs) and all(self._exists(x[1], self.left) for x in eb.outs):
             detail = "what Python hands to torch comes in another order: each twin has both"
             return self._origin(ea, eb, REORDERED, detail, outside=True)
-        return self._origin(ea, eb, HOST_VALUE, "what Python hands to torch differs", outside=True)
+        detail, called = "what Python hands to torch differs", self._called_alone(ea, eb)
+        if called:
+            detail += f"; {ea.where}, which is called there, is handed equal data by other lines"
+        return self._origin(ea, eb, HOST_VALUE, detail, outside=True, called=called)
+
+    def _called_alone(self, ea: Event, eb: Event) -> str:
+        """The line that led to the difference by a function which other lines call, too, and with equal data."""
+        same = [r for r in self.records.values() if r.agreed and r.a.where == ea.where and r.a.name == ea.name]
+        callers = {r.a.caller for r in same} - {""}
+        return ea.caller if callers and ea.caller not in callers and ea.caller == eb.caller else ""
 
     def _of_inputs(
         self, record: Record, differing: Sequence[tuple[tuple[str, str, int], tuple[str, str, int]]]
@@ -199,7 +246,7 @@ class Walk:
         if len(threads) > 1:
             detail = f"{label} is drawn from by {len(threads)} threads, in turns that timing decides"
             return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label)
-        if source not in self.records and source < 0:
+        if (source not in self.records and source < 0) or label in self.adrift:
             detail = f"{label} is in another state before this draw: nobody who was seen seeded it"
             return self._origin(ea, eb, SEED, detail, outside=True, label=label)
         writer = self.records.get(source)

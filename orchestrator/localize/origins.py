@@ -105,6 +105,17 @@ def root(event: Event | None, stream: Sequence[Event]) -> tuple[str, str, int, i
     return event.name, event.where, event.thread, same.index(event.i)
 
 
+def results(event: Event) -> Sequence[tuple[str, str]]:
+    """What an operation made, without the scratch that some hand to their backward pass: bytes beside other results,
+    with holes that nobody wrote (mkldnn_rnn_layer's workspace, cuDNN's reserve)."""
+    given, _, made = event.shapes.rpartition("->")
+    shapes = re.findall(r"[a-z]+\d*\[[^\]]*\]", made)
+    plain = [not shape.startswith("u8[") for shape in shapes]
+    if event.kind != "op" or "u8[" in given or not any(plain) or all(plain) or len(event.outs) < len(shapes):
+        return event.outs
+    return [item for place, item in enumerate(event.outs) if place >= len(plain) or plain[place]]
+
+
 def of_another_dtype(one: Event, other: Event) -> bool:
     """Whether both are one operation of one line on tensors of the same shapes and another element type."""
     if (one.name, one.where) != (other.name, other.where) or one.shapes == other.shapes:

@@ -63,7 +63,7 @@ def _is_set(node: ast.expr, named: set[str]) -> bool:
     if isinstance(node, (ast.Set, ast.SetComp)):
         return True
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)):
-        return _is_set(node.left, named) or _is_set(node.right, named)
+        return any(_is_set(side, named) or _is_view(side) for side in (node.left, node.right))
     if isinstance(node, ast.IfExp):
         return _is_set(node.body, named) or _is_set(node.orelse, named)
     if isinstance(node, ast.Call):
@@ -73,6 +73,11 @@ def _is_set(node: ast.expr, named: set[str]) -> bool:
             return False
         return node.func.attr in MAKES or (node.func.attr in OF_SETS and _is_set(node.func.value, named))
     return bool(name := _name(node)) and name in named
+
+
+def _is_view(node: ast.expr) -> bool:
+    """Whether it is a dict's keys or items: in the order of insertion, and with &, | or - a set."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items")
 
 
 def _walks(tree: ast.AST) -> Iterator[ast.expr]:

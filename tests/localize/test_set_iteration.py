@@ -22,6 +22,7 @@ from orchestrator.localize.set_iteration import lines
         "seen = set(a)\nnext(iter(seen - {None}))",
         "held: set[int] = set()\nheld.pop()",
         "order = dict.fromkeys(set(a))",
+        "both = a.keys() & b.keys()\nnames = list(both)",
         "kept = a if short else set(a)\nfor x in set(a).union(b): pass",
     ],
 )
@@ -37,6 +38,7 @@ def test_what_walks_through_a_set_is_found(source: str) -> None:
         "kept = {x for x in set(names)}",
         "for x in [1, 2]: pass",
         "for x in {1: 2}: pass",
+        "for x in a.keys(): pass",
         "names = sorted(set(words))\nfor x in names: pass",
         "queue = []\nqueue.pop()",
         "largest = max(set(sizes))",
