@@ -81,7 +81,8 @@ def draws_alone(facts: Facts) -> Event | None:
         or (origin.a.name, origin.a.where) == (origin.b.name, origin.b.where)
     ):
         return None
-    return origin.alone or next((event for event in (origin.b, origin.a) if event.kind == "draw"), None)
+    found = (origin.alone, origin.b, origin.a)
+    return next((event for event in found if event is not None and event.kind == "draw"), None)
 
 
 @test(-PLAIN)

@@ -37,6 +37,7 @@ from orchestrator.localize.sequences import (
     host_differences,
     prints,
     resync,
+    run_by_second,
     same_in_another_order,
     turns_differ,
     without_hosts,
@@ -348,7 +349,7 @@ class Walk:
         if one == other:
             one, other = f"{ea.name} of {ea.shapes}", f"of {eb.shapes}"
         detail = f"one twin runs {one}, the other {other}"
-        alone = drawn_alone(left, i, right, j)
+        alone = drawn_alone(left, i, right, j) or run_by_second(left, i, right, j)
         return self._origin(ea, eb, CONTROL_FLOW, detail, alone=alone, called=_called(ea, eb))
 
     def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
@@ -356,8 +357,10 @@ class Walk:
 
 
 def _called(a: Event, b: Event) -> str:
-    """The line that both were called by, where each twin calls another function there."""
-    return a.caller if a.caller == b.caller and a.function != b.function else ""
+    """The line that both were called by, where each twin calls another function there: its own, or a library's."""
+    if a.function == b.function:
+        return ""
+    return a.caller if a.caller in (b.caller, b.where) else b.caller if b.caller == a.where else ""
 
 
 def _whole(event: Event, label: str, found: tuple[str, str], writer: Record) -> bool:

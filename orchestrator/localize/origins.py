@@ -39,7 +39,7 @@ class Origin:
     chain: list[Event] = field(default_factory=list)
     stretch: list[Event] = field(default_factory=list)  # what both twins run in another order
     called: str = ""  # the line that calls another function in each twin
-    alone: Event | None = None  # the first draw in what one twin alone runs before both go on alike
+    alone: Event | None = None  # what one twin alone runs before both go on alike: a draw in it, else its beginning
 
 
 @dataclass(frozen=True, kw_only=True)

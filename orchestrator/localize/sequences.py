@@ -62,6 +62,12 @@ def drawn_alone(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -
     return next((e for e in stretch if e.kind == "draw" and (e.name, e.where) not in others), None)
 
 
+def run_by_second(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Event | None:
+    """What the second twin alone runs here, before both do the same again; None where the first one runs it."""
+    step = by_keys(left, i, right, j)
+    return right[j] if step is not None and step[0] == 0 else None
+
+
 def _alike(x: Event, y: Event) -> bool:
     return x.key == y.key and _ins(x) == _ins(y) and prints(x.outs) == prints(y.outs)
 

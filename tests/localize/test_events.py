@@ -187,3 +187,73 @@ def test_of_streams_that_were_cut_one_may_be_longer() -> None:
         stream.op("add", [], f"{number}")
     assert align(stream.events, stream.events[:3], cut=True).origin is None
     assert align(stream.events, stream.events[:3]).origin is not None
+
+
+def first_weights(s: Stream, twin: int, *, read: bool) -> None:
+    """A module draws its weights before anybody has seeded; the program seeds then, and draws them anew."""
+    made = s.op("empty", [], "")
+    draws = [("generator.torch", f"g{twin}", -1)]
+    drawn = s.add(
+        "draw", "aten.uniform_.default", ins=draws, outs=[("self", f"w{twin}"), ("generator.torch", f"h{twin}")]
+    )
+    again = [("generator.torch", f"h{twin}", drawn)]
+    s.add("draw", "aten.uniform_.default", ins=again, outs=[("self", f"b{twin}"), ("generator.torch", f"k{twin}")])
+    if read:
+        s.op("mul", [("0", f"w{twin}", drawn)], f"m{twin}", where="train.py:3 init")
+    s.add("seed", "torch.manual_seed", outs=[("generator.torch", "s")], value="7")
+    for place in (0, 1) if twin == 0 else (1, 0):
+        s.op("zeros", [], "z", where=f"train.py:{5 + place} reset", shapes=f"{place}->f32[{place + 1}]")
+    s.op("relu", [("0", "x", made)], "y")
+
+
+def test_a_draw_that_no_operation_reads_and_that_is_made_anew_once_it_is_seeded_is_no_origin() -> None:
+    name, where, how = origin_of(lambda s, twin: first_weights(s, twin, read=False))
+    assert (name, how) == ("aten.zeros.default", "reordered") and where.endswith("reset")
+    assert origin_of(lambda s, twin: first_weights(s, twin, read=True))[0::2] == ("aten.uniform_.default", "seed")
+
+
+def test_bytes_that_an_operation_hands_to_its_backward_pass_are_no_result() -> None:
+    def write(s: Stream, twin: int) -> None:
+        outs = [("0", "y"), ("1", f"scratch{twin}")]
+        shapes = "f32[4,2],f32[2]->f32[4],u8[64]"
+        made = s.add("op", "aten.mkldnn_rnn_layer.default", ins=[("0", "x", -1)], outs=outs, shapes=shapes)
+        s.op("mkldnn_rnn_layer_backward", [("0", "y", made), ("1", f"scratch{twin}", made)], "g")
+        s.op("mul", [("0", "g", -1)], f"m{twin}", where="train.py:9 step")
+
+    assert origin_of(write) == ("aten.mul.default", "train.py:9 step", "outputs differ")
+
+
+def test_a_helper_that_is_handed_equal_data_by_other_lines_is_told_by_the_line_that_differs() -> None:
+    def write(s: Stream, twin: int) -> None:
+        where = "train.py:3 rows"
+        s.add("host", "aten.lift_fresh.default", outs=["ends"], where=where, by="train.py:8 forward > 2")
+        s.add("host", "aten.lift_fresh.default", outs=[f"r{twin}"], where=where, by="train.py:9 forward > 2")
+
+    a, b = streams(write)
+    origin = align(a.events, b.events).origin
+    assert origin is not None and (origin.called, origin.how) == ("train.py:9 forward", "host value")
+
+
+def test_what_the_second_twin_alone_runs_is_told_and_not_what_both_run_next() -> None:
+    def write(s: Stream, twin: int) -> None:
+        if twin:
+            s.op("_to_copy", [("0", "x", -1)], "half", where="train.py:4 unpack")
+        for number in range(5):
+            s.op("relu", [("0", f"x{number}{twin}", -1)], f"y{number}{twin}", where=f"train.py:{10 + number} step")
+
+    a, b = streams(write)
+    origin = align(a.events, b.events).origin
+    assert origin is not None and origin.alone is not None and origin.how == "control flow"
+    assert (origin.a.where, origin.alone.where) == ("train.py:10 step", "train.py:4 unpack")
+
+
+def test_a_task_that_another_thread_took_says_less_than_what_the_main_thread_does_otherwise() -> None:
+    def write(s: Stream, twin: int) -> None:
+        for thread, number in ((1, 24), (2, 48)) if twin == 0 else ((2, 24), (1, 48)):
+            label = f"generator.{thread}"
+            ins = [(label, f"g{number}", -1)]
+            s.add("seed", "numpy.random.default_rng", outs=[(label, f"g{number}")], value=str(number), thread=thread)
+            s.add("draw", "numpy.random.normal", ins=ins, outs=[f"d{number}"], where="train.py:5 judge", thread=thread)
+        s.op("mul", [("0", "x", -1)], f"m{twin}", shapes=f"f32[4],0.{twin}->f32[4]", where="train.py:9 <module>")
+
+    assert origin_of(write) == ("aten.mul.default", "train.py:9 <module>", "control flow")

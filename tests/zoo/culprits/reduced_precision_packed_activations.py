@@ -2,7 +2,6 @@
 
 # /// zoo
 # kind = "reduced-precision"
-also = ["completion-order"]
 # also = ["completion-order"]
 # report = []
 # step = "any"
