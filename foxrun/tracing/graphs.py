@@ -18,6 +18,7 @@ from foxrun.tracing.operations import Operations
 from foxrun.tracing.shapes import describe
 
 NAME = "inductor.graph"
+ADDS = "its code adds atomically"  # in C++ and in Triton by functions of such names
 
 
 def watch(operations: Operations) -> None:
@@ -32,7 +33,9 @@ def watch(operations: Operations) -> None:
             if begun is not None:
                 try:
                     graph, given, place = begun
-                    graph.end([t for t in tensors(result) if id(t) not in given], written=True, place=place)
+                    said = ADDS if "atomic_add" in str(getattr(self, "source_code", "")) else ""
+                    made = [tensor for tensor in tensors(result) if id(tensor) not in given]
+                    graph.end(made, written=True, place=place, value=said)
                 except Exception as error:
                     operations.recorder.trouble(error)
             return result
@@ -42,6 +45,29 @@ def watch(operations: Operations) -> None:
     imports.when_imported(
         "torch._inductor.output_code", lambda module: patching.method(module.CompiledFxGraph, "__call__", around)
     )
+    imports.when_imported("torch._dynamo.convert_frame", lambda module: _making(operations, module.CatchErrorsWrapper))
+    imports.when_imported("torch._inductor.compile_fx", lambda module: _making(operations, module))
+
+
+def _making(operations: Operations, owner: Any) -> None:
+    """While a graph is made nothing is recorded: what the compiler draws, reads and times is its own affair. A backward
+    pass is compiled when it first runs, outside of the frame that is converted."""
+
+    def around(original: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            local = operations.recorder.local
+            local.depth += 1
+            try:
+                return original(*args, **kwargs)
+            finally:
+                local.depth -= 1
+
+        return call
+
+    if isinstance(owner, type):
+        patching.method(owner, "__call__", around)
+    else:
+        owner._compile_fx_inner = around(owner._compile_fx_inner)
 
 
 def _begun(operations: Operations, inputs: Sequence[Any]) -> tuple[Call, set[int], tuple[str, str, str]] | None:

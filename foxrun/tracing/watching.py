@@ -107,6 +107,9 @@ def _note_use(args: tuple[Any, ...], generator_of: Callable[[tuple[Any, ...]], t
         active.trouble(error)
 
 
+_RESTORES = ("setstate", "set_state", "set_rng_state")
+
+
 def _write(
     active: recorder.Recorder,
     kind: str,
@@ -119,6 +122,8 @@ def _write(
     line: str,
 ) -> None:
     label, generator = who
+    if name.endswith(_RESTORES) and ins[0][1] == generators.state_digits(generator):
+        return  # torch.compile puts Python's generator back around each frame that it looks at
     outs: list[tuple[str, int | str]] = [(label, generators.state_digits(generator))]
     given = [one for one in args if one is not generator]
     if kind == "draw":

@@ -71,6 +71,9 @@ _HAND_ON = {
 _TIMERS = ("<timeit", "timeit.py", f"torch{os.sep}utils{os.sep}benchmark{os.sep}")
 
 
+_COMPILER = tuple(f"{os.sep}torch{os.sep}{part}{os.sep}" for part in ("_dynamo", "_functorch", "_inductor"))
+
+
 def is_timer(filename: str) -> bool:
     """Whether a file is timeit's, or that of torch.utils.benchmark."""
     return any(part in filename for part in _TIMERS)
@@ -92,6 +95,8 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
             return None  # a run's id and its times are the contract's own
         if not filename.startswith(OURS):
             packaged = any(site in filename for site in SITES)
+            if packaged and any(part in filename for part in _COMPILER):
+                return None  # it keeps and restores generators around what it does, and draws for itself
             if packaged and torch_too:
                 return innermost(frame)
             if not is_timer(filename) and (packaged or os.path.basename(filename) not in _HAND_ON):  # noqa: PTH119

@@ -144,7 +144,7 @@ KINDS: tuple[Kind, ...] = (
         what="Several threads add to one float (atomicAdd). Addition of floats is not associative, so the order "
         "decides the last bits.",
         tests=(o.operation_in(k.ADDS_ATOMICALLY, "adds in the order in which threads arrive"), o.accumulates_by_index,
-               o.own_kernel_adds, o.kernel_parts, o.asks_for_no_threads,
+               o.own_kernel_adds, o.graph_adds, o.kernel_parts, o.asks_for_no_threads,
                o.replay_parts_here("adds"), t.replay_agrees,
                o.made_equal_by("deterministic-algorithms-unfilled", "adds")),
         remedies=_EXACT,

@@ -203,6 +203,7 @@ def reduces(facts: Facts) -> str | None:
     return None
 
 
+GRAPH_ADDS = "its code adds atomically"  # foxrun.tracing.graphs says so
 ASKS = "its library asks the system for"  # foxrun.tracing.libraries says so
 
 
@@ -240,6 +241,14 @@ def asks_for_no_threads(facts: Facts) -> str | None:
     """is it a native function whose library starts no threads?"""
     text = _asked(facts)
     return "its library starts no threads" if text and "threads" not in text else None
+
+
+@test(STRONG)
+def graph_adds(facts: Facts) -> str | None:
+    """is it a graph of torch.compile's whose code adds atomically?"""
+    if not computed(facts) or facts.origin is None or facts.origin.a.value != GRAPH_ADDS:
+        return None
+    return "it is what torch.compile's inductor made of the program, its inputs agree, and its code adds atomically"
 
 
 def own_kernel_adds(facts: Facts) -> Evidence | None:

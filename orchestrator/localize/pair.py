@@ -28,6 +28,7 @@ from orchestrator.twins import Twin, no_survivors
 
 SITE = Path(foxrun.__file__).parent / "tracing" / "site"
 OUT, CHECKPOINT = "{out}", "{checkpoint}"
+COMPILED = "compiled"  # below Request.work
 POLL_S = 0.05
 GRACE_S = 20.0
 # Set before a process starts, so the switch is the environment's.
@@ -197,6 +198,8 @@ def _start(
     left_out = {"hash-seed"} & set(kind.remedies) | ({"memory"} if "filled-memory" in kind.remedies else set())
     hostilities = [name for name in kind.hostilities if name not in left_out]
     env = twin_environment(name, base, scratch=own, hostilities=hostilities)
+    # What torch.compile made for a twin serves it again in later pairs; the other twin has a cache of its own.
+    env.setdefault("TORCHINDUCTOR_CACHE_DIR", str(request.work / COMPILED / name))
     if request.legs is not None:
         env["FOXRUN_LEG"] = request.legs[TWINS.index(name)]
     if kind.threads is not None:

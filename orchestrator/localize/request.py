@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
 from orchestrator.localize.locate import localize as locate
-from orchestrator.localize.pair import Request, prepared
+from orchestrator.localize.pair import COMPILED, Request, prepared
 from orchestrator.localize.result import Localization
 from orchestrator.localize.session import Listener, Options, Session
 from orchestrator.settings import Settings
@@ -100,9 +100,8 @@ def run(
         session = Session(request=ready, options=options, listener=listener, notes=list(notes))
         return locate(session)
     finally:
-        if out is None and not options.keep:
-            with _to_the_end():
-                shutil.rmtree(work, ignore_errors=True)
+        with _to_the_end():
+            shutil.rmtree(work if out is None and not options.keep else work / COMPILED, ignore_errors=True)
 
 
 def _standard_input() -> int | None:

@@ -155,3 +155,36 @@ def test_files_for_results_count_where_no_run_contract_is_kept(tmp_path: Path) -
     assert list(_results(tmp_path)) == ["{out}/plots/a.csv"]
     (tmp_path / "steps.jsonl").write_text("")
     assert _results(tmp_path) == {}
+
+
+def test_a_graph_of_torch_compile_that_adds_atomically_is_a_sum_without_an_order_and_holds_no_state() -> None:
+    def write(s: Stream, twin: int) -> None:
+        more = {"value": "its code adds atomically", "where": "train.py:9 loss"}
+        s.add("kernel", "inductor.graph", ins=[("0", "x", -1)], outs=[("out.0", f"g{twin}")], **more)
+
+    causes = judge(facts(write))
+    assert causes[0].name == "atomics" and causes[0].evidence[0].endswith("its code adds atomically")
+    assert "stale-graph" not in [cause.name for cause in causes]
+
+
+def test_draws_in_another_order_of_one_thread_are_no_shared_generator() -> None:
+    def write(s: Stream, twin: int) -> None:
+        for place in (0, 1) if twin == 0 else (1, 0):
+            name = f"aten.{('uniform_', 'normal_')[place]}.default"
+            drawn = [("generator.torch", f"g{len(s.lines)}", -1)]
+            s.add("draw", name, ins=drawn, outs=[("self", f"w{place}")], where=f"train.py:{5 + place} reset")
+
+    walks = ("train.py:4 (`for kind in kinds:`)",)
+    causes = judge(facts(write, set_walks=walks, remedied={"hash-seed": True}))
+    assert causes[0].name == "iteration-order" and "shared-generator" not in [cause.name for cause in causes]
+    assert any("a set is walked through at train.py:4" in text for text in causes[0].evidence)
+    assert causes[0].evidence and judge(facts(write, threads=2))[0].name != "iteration-order"
+
+
+def test_a_value_that_a_switch_explains_is_no_memory_that_nobody_wrote() -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("host", "aten.lift_fresh.default", outs=[f"r{twin}"])
+
+    named = {cause.name for cause in judge(facts(write))}
+    assert "uninitialised-memory" in named
+    assert "uninitialised-memory" not in {c.name for c in judge(facts(write, remedied={"hash-seed": False}))}

@@ -4,7 +4,7 @@
 # kind = "iteration-order"
 # also = ["algorithm-selection"]
 # report = []
-# step = 0
+# step = "any"
 # component = ["optimizer", "weights", "host", "loss"]
 # remedy = "code"
 # ///
