@@ -45,29 +45,6 @@ def watch(operations: Operations) -> None:
     imports.when_imported(
         "torch._inductor.output_code", lambda module: patching.method(module.CompiledFxGraph, "__call__", around)
     )
-    imports.when_imported("torch._dynamo.convert_frame", lambda module: _making(operations, module.CatchErrorsWrapper))
-    imports.when_imported("torch._inductor.compile_fx", lambda module: _making(operations, module))
-
-
-def _making(operations: Operations, owner: Any) -> None:
-    """While a graph is made nothing is recorded: what the compiler draws, reads and times is its own affair. A backward
-    pass is compiled when it first runs, outside of the frame that is converted."""
-
-    def around(original: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            local = operations.recorder.local
-            local.depth += 1
-            try:
-                return original(*args, **kwargs)
-            finally:
-                local.depth -= 1
-
-        return call
-
-    if isinstance(owner, type):
-        patching.method(owner, "__call__", around)
-    else:
-        owner._compile_fx_inner = around(owner._compile_fx_inner)
 
 
 def _begun(operations: Operations, inputs: Sequence[Any]) -> tuple[Call, set[int], tuple[str, str, str]] | None:

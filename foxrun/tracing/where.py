@@ -71,6 +71,17 @@ _HAND_ON = {
 _TIMERS = ("<timeit", "timeit.py", f"torch{os.sep}utils{os.sep}benchmark{os.sep}")
 
 
+def _for_the_program(frame: FrameType | None) -> FrameType | None:
+    """The program's frame that led to a library's; None where torch.compile stands between: what it draws and puts back
+    while it makes a graph is its own affair, but for what it calls of the program."""
+    found = innermost(frame)
+    while frame is not None and frame is not found:
+        if any(part in frame.f_code.co_filename for part in _COMPILER):
+            return None
+        frame = frame.f_back
+    return found
+
+
 _COMPILER = tuple(f"{os.sep}torch{os.sep}{part}{os.sep}" for part in ("_dynamo", "_functorch", "_inductor"))
 
 
@@ -95,10 +106,8 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
             return None  # a run's id and its times are the contract's own
         if not filename.startswith(OURS):
             packaged = any(site in filename for site in SITES)
-            if packaged and any(part in filename for part in _COMPILER):
-                return None  # it keeps and restores generators around what it does, and draws for itself
             if packaged and torch_too:
-                return innermost(frame)
+                return _for_the_program(frame)
             if not is_timer(filename) and (packaged or os.path.basename(filename) not in _HAND_ON):  # noqa: PTH119
                 return None
         frame = frame.f_back
