@@ -67,7 +67,9 @@ class Names:
 
 def joined(prefix: str, path: str) -> str:
     """A path below a model's own name, without what torch.compile puts between: ``_orig_mod.head`` is ``head``."""
-    return ".".join(part for part in (prefix, *path.split(".")) if part not in ("", "_orig_mod"))
+    if "_orig_mod" in path:
+        path = ".".join(part for part in path.split(".") if part != "_orig_mod")
+    return f"{prefix}.{path}" if prefix and path else prefix or path
 
 
 def variable(module: nn.Module, depth: int = 1) -> str:
