@@ -67,22 +67,10 @@ _HAND_ON = {
     "fnmatch.py", "glob.py", "os.py", "pathlib.py", "random.py", "secrets.py", "shutil.py", "timeit.py", "uuid.py",
 }  # fmt: skip
 
+_COMPILER = tuple(f"{os.sep}torch{os.sep}{part}{os.sep}" for part in ("_dynamo", "_functorch", "_inductor"))
+
 # They measure for whoever asks: what they read of a clock is the program's own measurement.
 _TIMERS = ("<timeit", "timeit.py", f"torch{os.sep}utils{os.sep}benchmark{os.sep}")
-
-
-def _for_the_program(frame: FrameType | None) -> FrameType | None:
-    """The program's frame that led to a library's; None where torch.compile stands between: what it draws and puts back
-    while it makes a graph is its own affair, but for what it calls of the program."""
-    found = innermost(frame)
-    while frame is not None and frame is not found:
-        if any(part in frame.f_code.co_filename for part in _COMPILER):
-            return None
-        frame = frame.f_back
-    return found
-
-
-_COMPILER = tuple(f"{os.sep}torch{os.sep}{part}{os.sep}" for part in ("_dynamo", "_functorch", "_inductor"))
 
 
 def is_timer(filename: str) -> bool:
@@ -112,6 +100,17 @@ def direct(frame: FrameType | None, *, torch_too: bool = False) -> FrameType | N
                 return None
         frame = frame.f_back
     return None
+
+
+def _for_the_program(frame: FrameType | None) -> FrameType | None:
+    """The program's frame that led to a library's; None where torch.compile stands between: what it draws and puts back
+    while it makes a graph is its own affair, but for what it calls of the program."""
+    found = innermost(frame)
+    while frame is not None and frame is not found:
+        if any(part in frame.f_code.co_filename for part in _COMPILER):
+            return None
+        frame = frame.f_back
+    return found
 
 
 def _imported(frame: FrameType | None) -> bool:

@@ -33,11 +33,10 @@ from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALU
 from orchestrator.localize.sequences import (
     LOOK_AHEAD,
     by_keys,
-    drawn_alone,
     host_differences,
     prints,
     resync,
-    run_by_second,
+    run_alone,
     same_in_another_order,
     turns_differ,
     without_hosts,
@@ -349,7 +348,7 @@ class Walk:
         if one == other:
             one, other = f"{ea.name} of {ea.shapes}", f"of {eb.shapes}"
         detail = f"one twin runs {one}, the other {other}"
-        alone = drawn_alone(left, i, right, j) or run_by_second(left, i, right, j)
+        alone = run_alone(left, i, right, j)
         return self._origin(ea, eb, CONTROL_FLOW, detail, alone=alone, called=_called(ea, eb))
 
     def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:

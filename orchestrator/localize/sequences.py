@@ -51,21 +51,17 @@ def by_keys(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> tu
     return None
 
 
-def drawn_alone(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Event | None:
-    """The first draw in the stretch that one twin alone runs from here, before both do the same again."""
+def run_alone(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Event | None:
+    """What one twin alone runs from here, before both do the same again: the first draw in it, else what the second
+    twin begins with; None where there is none, or where the first twin runs it."""
     step = by_keys(left, i, right, j)
     if step is None:
         return None
     stretch = [*left[i : i + step[0]], *right[j : j + step[1]]]
     # What the other twin draws at the same line soon afterwards is drawn by both.
     others = {(e.name, e.where) for e in (right[j : j + len(stretch)] if step[0] else left[i : i + len(stretch)])}
-    return next((e for e in stretch if e.kind == "draw" and (e.name, e.where) not in others), None)
-
-
-def run_by_second(left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Event | None:
-    """What the second twin alone runs here, before both do the same again; None where the first one runs it."""
-    step = by_keys(left, i, right, j)
-    return right[j] if step is not None and step[0] == 0 else None
+    drawn = next((e for e in stretch if e.kind == "draw" and (e.name, e.where) not in others), None)
+    return drawn or (right[j] if step[0] == 0 else None)
 
 
 def _alike(x: Event, y: Event) -> bool:
