@@ -52,6 +52,15 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+def entries_of(folder: Path | str) -> list[os.DirEntry[str]]:
+    """What a directory holds, sorted by name and the directory closed again, whatever happens with the entries.
+
+    Raises OSError as os.scandir does.
+    """
+    with os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
 def sha256_stream(stream: BinaryIO) -> tuple[str, int]:
     """(hexadecimal sha256, number of bytes) of the rest of a stream."""
     digest = hashlib.sha256()

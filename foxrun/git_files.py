@@ -14,6 +14,8 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
+from foxrun.files import entries_of
+
 _GITLINK = 0o160000
 _ENTRY = struct.Struct(">10L20sH")
 _BLOCK = 1 << 20
@@ -59,7 +61,7 @@ def tree_of_files(root: Path, *, exclude: Iterable[Path] = ()) -> str:
 def _tree(folder: Path, name: str, hasher: str, left_out: set[Path], links: dict[str, bytes]) -> bytes | None:
     """The hash of a directory; None for one without files, which git does not know."""
     entries: list[tuple[bytes, bytes, bytes]] = []
-    for entry in os.scandir(folder):
+    for entry in entries_of(folder):
         path, inside = Path(entry.path), f"{name}{entry.name}"
         if entry.name == ".git" or entry.name == "__pycache__" or entry.name.endswith(".pyc") or path in left_out:
             continue

@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from foxrun.files import sha256_file
+from foxrun.files import entries_of, sha256_file
 
 # Linked, not copied: read as they are, or large, or both.
 LINKED = (".git", ".hg", ".svn", "node_modules", ".tox", ".nox", ".mypy_cache", ".ruff_cache")
@@ -78,7 +78,7 @@ def _is_linked(path: Path) -> bool:
 
 def _copy_tree(source: Path, target: Path, top: Path, linked: list[str], into: Path) -> None:
     target.mkdir(exist_ok=True)
-    for entry in sorted(os.scandir(source), key=lambda item: item.name):
+    for entry in entries_of(source):
         path, there = Path(entry.path), target / entry.name
         if into.is_relative_to(path):
             continue  # the copies themselves lie in there

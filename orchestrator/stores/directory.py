@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from foxrun.files import entries_of
 from orchestrator.errors import InfrastructureError, UsageError
 
 _CHUNK = 1 << 20
@@ -172,7 +173,7 @@ def _copy(source: Path, target: Path, top: Path, link: bool) -> None:
         copy_file(source, target)
     elif stat.S_ISDIR(mode):
         target.mkdir()
-        for entry in sorted(os.scandir(source), key=lambda item: item.name):
+        for entry in entries_of(source):
             _copy(source / entry.name, target / entry.name, top, link)
     elif stat.S_ISLNK(mode) and source != top:
         destination = Path(os.path.realpath(source))

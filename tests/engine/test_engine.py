@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,20 @@ def test_of_two_submits_at_once_one_starts_it(engine: LocalEngine, tmp_path: Pat
     assert names == ["job"] * 4
     assert (tmp_path / "ran").read_text() == "x\n"
     assert sorted(p.name for p in (engine.home / "workflows").iterdir()) == ["job"]
+
+
+def test_an_abandoned_folder_is_removed_though_one_beside_it_is_gone_meanwhile(engine: LocalEngine) -> None:
+    workflows = engine.home / "workflows"
+    workflows.mkdir(parents=True)
+    (workflows / ".a").symlink_to("gone")  # looked at, it is not there: as what another command moves away
+    (workflows / ".deleted-b").mkdir()
+    os.utime(workflows / ".deleted-b", (0, 0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run(engine, workflow(OK))
+        gc.collect()
+    assert [str(one.message) for one in caught] == []
+    assert sorted(path.name for path in workflows.iterdir()) == [".a", "job"]
 
 
 def test_two_different_submits_of_one_name_at_once(engine: LocalEngine) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from foxrun.files import entries_of
 from orchestrator.engines.base import COMPLETED_PHASES, LogLine, Workflow
 from orchestrator.engines.local.launch import Launcher
 from orchestrator.engines.local.logs import LogReader
@@ -111,7 +112,7 @@ class LocalEngine:
         """Return the workflows that carry all these labels, newest first."""
         found = []
         with contextlib.suppress(FileNotFoundError):
-            for entry in os.scandir(self.home / "workflows"):
+            for entry in entries_of(self.home / "workflows"):
                 if entry.name.startswith("."):
                     continue
                 with contextlib.suppress(WorkflowNotFound, UsageError):

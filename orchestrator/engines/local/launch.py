@@ -10,6 +10,7 @@ import shutil
 import time
 from pathlib import Path
 
+from foxrun.files import entries_of
 from orchestrator.engines.base import Workflow
 from orchestrator.engines.local.process import start_controller
 from orchestrator.engines.local.resume import reset
@@ -66,9 +67,10 @@ class Launcher:
     def _clear(self) -> None:
         """Remove what commands that were killed left half made or half deleted."""
         with contextlib.suppress(OSError):
-            for entry in os.scandir(self.home / "workflows"):
-                if entry.name.startswith(".") and entry.stat().st_mtime < time.time() - _ABANDONED_S:
-                    shutil.rmtree(entry.path, ignore_errors=True)
+            for entry in entries_of(self.home / "workflows"):
+                with contextlib.suppress(FileNotFoundError):  # a command beside this one took it away
+                    if entry.name.startswith(".") and entry.stat().st_mtime < time.time() - _ABANDONED_S:
+                        shutil.rmtree(entry.path, ignore_errors=True)
 
     def go_on(self, directory: WorkflowDirectory, lock: int) -> None:
         """Let a run go on that failed or was killed: keep what succeeded, and start a controller with the lock."""

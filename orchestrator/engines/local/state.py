@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from foxrun.files import entries_of
 from orchestrator.engines.base import COMPLETED_PHASES, Workflow
 from orchestrator.engines.local.values import now
 from orchestrator.errors import InfrastructureError, UsageError, WorkflowNotFound
@@ -156,7 +157,7 @@ class WorkflowDirectory:
         """Return and remove the commands that wait, oldest first."""
         taken: list[dict[str, Any]] = []
         try:
-            names = sorted(entry.name for entry in os.scandir(self.commands) if not entry.name.startswith("."))
+            names = [entry.name for entry in entries_of(self.commands) if not entry.name.startswith(".")]
         except FileNotFoundError:
             return taken
         for name in names:
