@@ -36,7 +36,7 @@ def test_pending_is_not_done_and_there_is_always_a_deadline(either: ArgoEngine, 
     with pytest.raises(DeadlinePassed, match=f"workflow '{name}' is not completed after 2 s; it goes on"):
         seen.extend(either.watch(name, deadline_s=2))
     assert seen
-    assert 1.9 < time.monotonic() - began < 6
+    assert 1.9 < time.monotonic() - began < 30
 
 
 def test_no_such_workflow(either: ArgoEngine) -> None:

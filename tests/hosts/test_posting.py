@@ -239,7 +239,7 @@ def test_a_wait_longer_than_the_patience_is_given_up_at_once(kind: str) -> None:
         server.state.trouble = [(429, {"Retry-After": "3600"})]
         started = time.monotonic()
         [failed] = tell(server, comment=False).failed
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     assert "HTTP 429" in failed
 
 
