@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 from orchestrator.errors import DeadlinePassed, JobFailed
-from orchestrator.localize import beyond, pace, races, raw, source
+from orchestrator.localize import beyond, pace, races, raw
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
 from orchestrator.localize.facts import PACE, UNORDERED, Facts, environments, goes_on
+from orchestrator.localize.near_origin import with_source
 from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, concluded, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
 from orchestrator.localize.replay import computes, replay
-from orchestrator.localize.result import CONTROL_FLOW, HOST_VALUE, KINDS, REORDERED, Localization, Trial
+from orchestrator.localize.result import KINDS, Localization, Trial
 from orchestrator.localize.session import THREADS, Session
 from orchestrator.localize.steps import StepsFound, compare_steps
 
@@ -189,11 +190,8 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     while attempts < wanted + 2 and (not found or session.affords(1.5)):
         if race is None and not resumed and (attempts or races.several(pair)) and _may_race(pair, found):
             race = races.provoke(session, steps, pair)
-            if race is not None and race.found is not None:
-                found.append(race.found)
-                _tell(session, race.kind, race.found.steps, race.found)
-                if race.found.origin is not None:
-                    break
+            if _shows(session, race, found):
+                break
         names = [origin_name(item) for item in found]
         if len(found) >= wanted or (len(names) >= 2 and names[-1] == names[-2]):
             break
@@ -215,11 +213,8 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
             if measured and not resumed and race is None and kind.name != PACE:
                 measured = False
                 race = pace.provoke(session, steps)  # no luck is needed where measured time decides
-                if race is not None and race.found is not None:
-                    found.append(race.found)
-                    _tell(session, race.kind, race.found.steps, race.found)
-                    if race.found.origin is not None:
-                        break
+                if _shows(session, race, found):
+                    break
                 kind = pace.beside(kind)
             continue
         if early is not None and origin_name(one) == origin_name(early):
@@ -227,6 +222,15 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
         found.append(one)
         _tell(session, kind, one.steps, one)
     return race
+
+
+def _shows(session: Session, race: races.Raced | None, found: list[Found]) -> bool:
+    """Take in what a provoked race showed; whether it showed the origin, so that no more trials are needed."""
+    if race is None or race.found is None:
+        return False
+    found.append(race.found)
+    _tell(session, race.kind, race.found.steps, race.found)
+    return race.found.origin is not None
 
 
 def _may_race(pair: Pair, found: list[Found]) -> bool:
@@ -262,7 +266,7 @@ def _rate(session: Session, kind: Kind) -> float:
 def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, pair: Pair) -> Facts:
     shown = main.pair if main is not None else pair
     agreed = sum(1 for trial in session.trials if trial.pair == "hostile" and not trial.leaf)
-    return Facts(
+    facts = Facts(
         steps=main.steps if main is not None else steps,
         origin=main.origin if main is not None else None,
         leads=main.leads if main is not None else (),
@@ -278,37 +282,9 @@ def _facts(session: Session, kind: Kind, steps: StepsFound, main: Found | None, 
         threads=max(main.aligned.threads if main is not None else 1, races.threads_of(shown)),
         in_child=main is not None and main.origin is not None and main.origin.process != shown.a.main.name,
         children=main.children if main is not None else 0,
-        lines=_lines(main, shown),
-        code=_code(main, shown),
-        set_walks=_set_walks(main, shown),
         crashed=session.crashed,
     )
-
-
-def _lines(main: Found | None, pair: Pair) -> tuple[str, ...]:
-    """Source near the origin, where each twin stood."""
-    if main is None or main.origin is None:
-        return ()
-    origin = main.origin
-    places = dict.fromkeys(e.where for e in (origin.a, origin.b, origin.reader) if e is not None)
-    return tuple(line for place in places for line in source.around(place, pair.a.main.header, pair.directory))
-
-
-def _set_walks(main: Found | None, pair: Pair) -> tuple[str, ...]:
-    """Where sets are walked through, if what Python decides differs: in the origin's files and in its callers'."""
-    if main is None or main.origin is None or main.origin.how not in (REORDERED, CONTROL_FLOW, HOST_VALUE):
-        return ()
-    origin = main.origin
-    events = [e for e in (origin.a, origin.b, origin.reader, *origin.chain) if e is not None]
-    places = [place for e in events for place in (e.where, e.caller)]
-    return tuple(source.set_walks(places, pair.a.main.header, pair.directory))
-
-
-def _code(main: Found | None, pair: Pair) -> tuple[str, ...]:
-    """The file of a kernel of the program's own."""
-    if main is None or main.origin is None or main.origin.a.kind != "kernel":
-        return ()
-    return tuple(source.code_of(main.origin.a.where, pair.a.main.header, pair.directory))
+    return with_source(facts, main.origin if main is not None else None, shown)
 
 
 def _at(steps: StepsFound) -> str:

@@ -11,6 +11,7 @@ from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize.cause_table import BY_NAME
 from orchestrator.localize.causes import CERTAIN, POSSIBLE, judge
 from orchestrator.localize.facts import PACE, Facts
+from orchestrator.localize.near_origin import with_source
 from orchestrator.localize.operations import Found, concluded, window_of
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Kind, Pair, Window
@@ -195,7 +196,7 @@ def _screen(session: Session, kind: Kind, facts: Facts) -> tuple[Pair, Found | N
         facts, steps=seen, origin=origin, leads=found.leads, replay=None, remedied={}, narrowed={},
         in_child=origin is not None and origin.process != pair.a.main.name, threads=found.aligned.threads,
     )  # fmt: skip
-    return pair, found, following
+    return pair, found, with_source(following, origin, pair)
 
 
 def _reader_parts(facts: Facts, following: Facts) -> bool:

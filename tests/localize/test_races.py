@@ -12,6 +12,7 @@ from orchestrator.localize import races, slices
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
 from orchestrator.localize.facts import Facts
+from orchestrator.localize.near_origin import with_source
 from orchestrator.localize.operations import Found, concluded, of_another_task
 from orchestrator.localize.pair import Pair, Request
 from orchestrator.localize.session import Listener, Options, Session
@@ -275,3 +276,29 @@ def test_what_is_computed_or_seeded_is_no_race_and_what_comes_from_outside_may_b
     assert races.could_be(None)
     assert not races.could_be(origin(lambda s, twin: s.op("index_add_", [("0", "x", -1)], f"o{twin}")))
     assert races.could_be(origin(lambda s, twin: s.add("host", "aten.lift_fresh.default", outs=[f"v{twin}"])))
+
+
+def test_the_next_origin_is_told_by_its_own_source(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text("names = {'a', 'b'}\nfor name in names:\n    torch.randn(1)\n")
+    (tmp_path / "next.py").write_text("x = torch.ones(3)\ny = x.sum()\n")
+
+    def order(*names: str) -> Stream:
+        stream = Stream()
+        for name in names:
+            stream.op(name, [], f"t{name}", where="first.py:3 <module>")
+        return stream
+
+    def total(value: str) -> Stream:
+        stream = Stream()
+        stream.op("sum", [("0", "x", -1)], value, where="next.py:2 <module>")
+        return stream
+
+    reordered = pair_of(tmp_path / "1", (order("randn", "rand"), order("rand", "randn")))
+    parted = pair_of(tmp_path / "2", (total("s1"), total("s2")))
+    before, after = (dataclasses.replace(pair, directory=tmp_path) for pair in (reordered, parted))
+    first, then = found_in(before), found_in(after)
+    told = with_source(facts_of(first, None), first.origin, before)
+    assert told.set_walks == ("first.py:2 (`for name in names:`)",)
+    assert "torch.randn(1)" in told.lines
+    again = with_source(dataclasses.replace(told, origin=then.origin), then.origin, after)
+    assert (again.set_walks, again.lines) == ((), ("x = torch.ones(3)", "y = x.sum()"))
