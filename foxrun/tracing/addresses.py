@@ -15,10 +15,8 @@ import torch
 from torch import Tensor
 
 from foxrun.tracing import handed, patching, recorder, watching, where
+from foxrun.tracing.words import PAST
 
-PAST = "writes past its memory"
-PAST_VIEW = "writes past its view"
-SURELY = f"{PAST}, surely"  # whatever the twins came to
 KNOWN = 1024  # pieces of memory whose addresses are kept
 PAGE = 4096
 

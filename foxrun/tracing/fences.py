@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from foxrun.tracing.addresses import PAST_VIEW, SURELY
 from foxrun.tracing.shapes import shape_of
+from foxrun.tracing.words import PAST_VIEW, SURELY
 
 MOST = 1 << 16  # bytes behind one tensor
 ROUND = 512  # https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management: blocks are multiples of it

@@ -16,9 +16,9 @@ from foxrun.tracing.kernels import Call
 from foxrun.tracing.modules import tensors
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.shapes import describe
+from foxrun.tracing.words import ADDS
 
 NAME = "inductor.graph"
-ADDS = "its code adds atomically"  # in C++ and in Triton by functions of such names
 
 
 def watch(operations: Operations) -> None:
@@ -33,6 +33,7 @@ def watch(operations: Operations) -> None:
             if begun is not None:
                 try:
                     graph, given, place = begun
+                    # In C++ and in Triton by functions of such names.
                     said = ADDS if "atomic_add" in str(getattr(self, "source_code", "")) else ""
                     made = [tensor for tensor in tensors(result) if id(tensor) not in given]
                     graph.end(made, written=True, place=place, value=said)

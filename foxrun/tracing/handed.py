@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from foxrun.tracing import patching, recorder
+from foxrun.tracing.words import HANDED_AGAIN
 
-AGAIN = "memory handed over before"
 SHARES = ("from_numpy", "as_tensor", "frombuffer", "asarray", "from_dlpack")
 
 _owners: dict[int, weakref.ref[Any]] = {}
@@ -31,7 +31,7 @@ def _around(original: Any) -> Any:
         if active is None or active.busy or active.ended or not args:
             return original(*args, **kwargs)
         try:
-            active.local.handed = AGAIN if _again(args[0]) else ""
+            active.local.handed = HANDED_AGAIN if _again(args[0]) else ""
         except Exception as error:
             active.trouble(error)
         try:

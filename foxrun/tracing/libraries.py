@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from foxrun.tracing.words import ASKS
+
 MOST_BYTES = 32 << 20
 ENTROPY = (
     "getentropy", "getrandom", "arc4random", "arc4random_buf", "arc4random_uniform", "/dev/urandom", "/dev/random",
@@ -21,7 +23,6 @@ PARTS = {
     "a clock": (b"system_clock3now", b"steady_clock3now"),
     "threads": (b"St6thread",),
 }
-ASKS = "its library asks the system for"
 NOTHING = "nothing of the kind"
 
 

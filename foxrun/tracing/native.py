@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from foxrun.tracing import host_values, imports, libraries, patching, processes
-from foxrun.tracing.addresses import PAST, PAST_VIEW, SURELY, Memory, end_of, is_all, tensors, watch_views
+from foxrun.tracing.addresses import Memory, end_of, is_all, tensors, watch_views
 from foxrun.tracing.guards import REST, Guard, Guards
 from foxrun.tracing.operations import Operations
 from foxrun.tracing.recorder import Fingerprint
 from foxrun.tracing.shapes import shape_of
+from foxrun.tracing.words import PAST, PAST_VIEW, SURELY
 
 BYSTANDERS = 32 << 20  # bytes of other tensors that are held against what they were, a call
 LOOKS = 64  # calls around which bystanders are looked at: finding them takes some 50 ms

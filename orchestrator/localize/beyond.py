@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from foxrun.tracing.words import PAST, PAST_VIEW, SURELY
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, OUTPUTS_DIFFER
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event, Process, event_of
 
-# How foxrun.tracing.addresses says it, which needs torch. The second may be meant: the view's base goes on behind it.
-PAST, PAST_VIEW = "writes past its memory", "writes past its view"
-SURELY = f"{PAST}, surely"
 CRASH, MEMORY = "(crash)", "(memory)"
 
 

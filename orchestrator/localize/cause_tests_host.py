@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from orchestrator.localize.beyond import PAST, is_past
+from foxrun.tracing.words import PAST
+from orchestrator.localize.beyond import is_past
 from orchestrator.localize.cause_tests import draws_alone, test
 from orchestrator.localize.causes import DECISIVE, PLAIN, PROBES, STRONG, WEAK, Evidence, Test
 from orchestrator.localize.facts import Facts, Lead, machines_differ

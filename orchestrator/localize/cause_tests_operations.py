@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from foxrun.tracing.words import ADDS, ASKS
 from orchestrator.localize.beyond import is_past
 from orchestrator.localize.cause_tests import computed, remedied, test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
@@ -203,10 +204,6 @@ def reduces(facts: Facts) -> str | None:
     return None
 
 
-GRAPH_ADDS = "its code adds atomically"  # foxrun.tracing.graphs says so
-ASKS = "its library asks the system for"  # foxrun.tracing.libraries says so
-
-
 def _asked(facts: Facts) -> str:
     """What the library of a native function imports, where that function is the origin and got equal inputs."""
     if not computed(facts) or facts.origin is None or not facts.origin.a.value.startswith(ASKS):
@@ -246,7 +243,7 @@ def asks_for_no_threads(facts: Facts) -> str | None:
 @test(STRONG)
 def graph_adds(facts: Facts) -> str | None:
     """is it a graph of torch.compile's whose code adds atomically?"""
-    if not computed(facts) or facts.origin is None or facts.origin.a.value != GRAPH_ADDS:
+    if not computed(facts) or facts.origin is None or facts.origin.a.value != ADDS:
         return None
     return "it is what torch.compile's inductor made of the program, its inputs agree, and its code adds atomically"
 

@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from foxrun.tracing.words import PAST, PAST_VIEW
 from orchestrator.localize import source
-from orchestrator.localize.beyond import MEMORY, PAST, PAST_VIEW
+from orchestrator.localize.beyond import MEMORY
 from orchestrator.localize.causes import judge
 from orchestrator.localize.facts import Facts
 from orchestrator.localize.operation_kinds import WRITES_BY_INDEX

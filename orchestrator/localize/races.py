@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foxrun.tracing.words import HANDED_AGAIN
 from orchestrator.errors import JobFailed
 from orchestrator.hostile import HOSTILITIES
 from orchestrator.localize import bounded, slices
@@ -29,7 +30,6 @@ DELAYS = "delays"
 SHORT_MS, LONG_MS = 50, 300
 RATE = 0.7  # how often a pair parts whose delays end the race in both ways, cautiously
 OF_DEVICE = "streams of the device"
-HANDED_AGAIN = "memory handed over before"
 OTHERS_WRITE = "is memory that others write"
 OF_ANOTHER = "is what another"
 # Who waits in the first twin and who in the second: the first worker against all others, then the second.
