@@ -6,28 +6,22 @@ nothing. They are what may have led to an origin, not the origin, unless nothing
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from orchestrator.localize import beyond, by_thread
-from orchestrator.localize.operation_kinds import FILLS, OVERWRITING
+from orchestrator.localize.inputs import exists, of_inputs
+from orchestrator.localize.operation_kinds import FILLS
 from orchestrator.localize.origins import (
     Aligned,
     Origin,
     Record,
     drawn_apart,
-    in_place,
     is_reordered,
-    last_writer,
-    maker,
     of_another_dtype,
     reads,
     restless,
     results,
-    root,
-    seeds,
 )
 from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED
 from orchestrator.localize.sequences import (
@@ -112,7 +106,7 @@ class Walk:
         if not self.cut and left and right and (i < len(left) or j < len(right)):
             more = (left[i:] or right[j:])[0]
             which = "first" if i < len(left) else "second"
-            return self._origin(more, more, CONTROL_FLOW, f"the {which} twin alone goes on, with {more.name}")
+            return self.origin(more, more, CONTROL_FLOW, f"the {which} twin alone goes on, with {more.name}")
         return None
 
     def pair(self, ea: Event, eb: Event) -> Origin | None:
@@ -127,7 +121,7 @@ class Walk:
             return None
         differing = [(x, y) for x, y in zip(ea.ins, eb.ins, strict=False) if x[1] != y[1]]
         if len(ea.ins) != len(eb.ins):
-            return self._origin(ea, eb, CONTROL_FLOW, "the twins hand it another number of inputs")
+            return self.origin(ea, eb, CONTROL_FLOW, "the twins hand it another number of inputs")
         if ea.unset:
             record.unset = ea.i
             return None
@@ -142,8 +136,8 @@ class Walk:
         if record.agreed and not any(x[0].startswith("generator") for x, _ in differing):
             return None  # what differs has no part in the result: memory that is written over, an empty buffer
         if is_reordered(ea, eb):
-            return self._origin(ea, eb, REORDERED, "the twins hand it equal tensors in another order")
-        origin = self._of_inputs(record, differing)
+            return self.origin(ea, eb, REORDERED, "the twins hand it equal tensors in another order")
+        origin = of_inputs(self, record, differing)
         if origin is not None and self._never_read(origin):
             self.adrift.add(origin.label)
             self.unread = self.unread or origin
@@ -190,151 +184,29 @@ class Walk:
         """Equal inputs and other outputs."""
         ea, eb = record.a, record.b
         if ea.kind == "op" and ea.short in FILLS:
-            return self._origin(ea, eb, CHANGED_BEHIND, "what it filled with one value is other bytes right afterwards")
+            return self.origin(ea, eb, CHANGED_BEHIND, "what it filled with one value is other bytes right afterwards")
         if ea.kind == "draw" and ea.name.startswith(("random.", "numpy.")):
-            return self._origin(ea, eb, OUTPUTS_DIFFER, drawn_apart(ea, eb))
+            return self.origin(ea, eb, OUTPUTS_DIFFER, drawn_apart(ea, eb))
         if not ea.brings_data:
             written = [self.records[source].a for _, _, source in ea.ins if source in self.records]
-            return self._origin(ea, eb, OUTPUTS_DIFFER, chain=written)
+            return self.origin(ea, eb, OUTPUTS_DIFFER, chain=written)
         reader = restless(ea, self.left) or restless(eb, self.right)
         if reader is not None:
             detail = f"what Python hands to torch here changes again before {reader.name} at {reader.where} reads it"
-            return self._origin(ea, eb, CHANGED_BEHIND, detail, reader=reader, chain=[ea])
-        if all(self._exists(x[1], self.right) for x in ea.outs) and all(self._exists(x[1], self.left) for x in eb.outs):
+            return self.origin(ea, eb, CHANGED_BEHIND, detail, reader=reader, chain=[ea])
+        if all(exists(x[1], self.right) for x in ea.outs) and all(exists(x[1], self.left) for x in eb.outs):
             detail = "what Python hands to torch comes in another order: each twin has both"
-            return self._origin(ea, eb, REORDERED, detail, outside=True)
+            return self.origin(ea, eb, REORDERED, detail, outside=True)
         detail, called = "what Python hands to torch differs", self._called_alone(ea, eb)
         if called:
             detail += f"; {ea.where}, which is called there, is handed equal data by other lines"
-        return self._origin(ea, eb, HOST_VALUE, detail, outside=True, called=called)
+        return self.origin(ea, eb, HOST_VALUE, detail, outside=True, called=called)
 
     def _called_alone(self, ea: Event, eb: Event) -> str:
         """The line that led to the difference by a function which other lines call, too, and with equal data."""
         same = [r for r in self.records.values() if r.agreed and r.a.where == ea.where and r.a.name == ea.name]
         callers = {r.a.caller for r in same} - {""}
         return ea.caller if callers and ea.caller not in callers and ea.caller == eb.caller else ""
-
-    def _of_inputs(
-        self, record: Record, differing: Sequence[tuple[tuple[str, str, int], tuple[str, str, int]]]
-    ) -> Origin | None:
-        """Inputs differ though nothing before did: who wrote them?"""
-        ea = record.a
-        for (label, pa, source), (_, pb, other) in differing:
-            if label.startswith("generator"):
-                return self._of_generator(record, label, source)
-            if ea.short in OVERWRITING and not label[:1].isdigit():
-                continue
-            unset = self._unset_below(source, ea.value)
-            if unset is not None:
-                made = f" at {ea.where}" if ea.where else ""
-                detail = f"{ea.name}{made} reads it" + (f" in {ea.module}" if ea.module else "")
-                return self._origin(unset.a, unset.b, OUTPUTS_DIFFER, detail, unset=True, reader=ea, label=label)
-            return self._of_tensor(record, label, (source, other), (pa, pb))
-        return None if record.agreed else self._origin(ea, record.b, OUTPUTS_DIFFER)
-
-    def _of_generator(self, record: Record, label: str, source: int) -> Origin:
-        """A draw from a generator whose state is another one: seeded apart, drawn from by others, or never seeded."""
-        ea, eb = record.a, record.b
-        extra = next((e for e in self.skipped if any(e.i == s for x, _, s in eb.ins if x == label)), None)
-        if self.resumed and extra is not None and extra.kind == "draw":
-            detail = f"the resumed twin alone draws from {label} here, before both go on"
-            return self._origin(extra, extra, CONTROL_FLOW, detail, reader=ea, label=label)
-        apart = self.seeded_apart.get(label)
-        if apart is not None:
-            return self._origin(*apart, SEED, seeds(*apart), reader=ea, label=label)
-        threads = {e.thread for e in self.left if e.kind in ("draw", "seed") and any(x[0] == label for x in e.ins)}
-        if len(threads) > 1:
-            detail = f"{label} is drawn from by {len(threads)} threads, in turns that timing decides"
-            return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label)
-        if (source not in self.records and source < 0) or label in self.adrift:
-            detail = f"{label} is in another state before this draw: nobody who was seen seeded it"
-            return self._origin(ea, eb, SEED, detail, outside=True, label=label)
-        writer = self.records.get(source)
-        since = (writer.a.where or writer.a.name) if writer is not None else "the draw before"
-        detail = f"{label} moved between {since} and this draw, by draws that were not seen or that one twin alone made"
-        return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label)
-
-    def _of_tensor(self, record: Record, label: str, sources: tuple[int, int], found: tuple[str, str]) -> Origin:
-        ea, eb = record.a, record.b
-        writer = self.records.get(sources[0])
-        last = [last_writer(sources[0], self.left), last_writer(sources[1], self.right)]
-        one_version = writer is not None and writer.b.i == sources[1]
-        raced = next((e for e in last if e is not None and e.thread != ea.thread and in_place(e)), None)
-        if raced is not None and not one_version and not self._unlike_memory(last):
-            place = f"{raced.name} at {raced.where or '?'} in thread {raced.thread}"
-            if (raced.name, raced.where) == (ea.name, ea.where):
-                detail = (
-                    f"input {label} is what several threads add to, in turns that timing decides: {place} came before"
-                )
-                return self._origin(ea, eb, REORDERED, detail, label=label, chain=[raced])
-            detail = f"input {label} is written meanwhile by {place}"
-            return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[raced])
-        if writer is not None and one_version and _whole(ea, label, found, writer):
-            place = f"{writer.a.name} at {writer.a.where or '?'}"
-            detail = f"input {label} is as {place} left it in one twin alone: somebody who was not seen has written it"
-            return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[writer.a])
-        if self._seen(found[1], self.left) and self._seen(found[0], self.right):
-            # Both tensors are there in both twins: it is another one of the same that is handed over.
-            makers = [maker(found[0], self.left), maker(found[1], self.left)]
-            detail = (
-                f"input {label} is another one of the same tensors: the one of {makers[0]}, and that of {makers[1]}"
-            )
-            chain = [e for e in self.left if e.i == sources[0]] + [e for e in self.right if e.i == sources[1]]
-            return self._origin(ea, eb, REORDERED, detail, label=label, chain=chain)
-        makers_of = [e for e, f in zip(last, found, strict=True) if e is not None and f in prints(e.outs)]
-        threads = [e.thread for e in makers_of]
-        if not one_version and len(threads) == 2 and (threads[0] != threads[1] or not {0, ea.thread} & set(threads)):
-            # Each twin was handed what one of its threads had made; the other's was not made yet.
-            one, other = (f"{e.name} at {e.where or '?'} in thread {e.thread}" for e in makers_of)
-            detail = f"input {label} is what {one} made in one twin, and what {other} made in the other"
-            return self._origin(ea, eb, REORDERED, detail, label=label, chain=makers_of)
-        if self.resumed and writer is None and last[0] is not None and any(e is last[0] for e in self.skipped):
-            detail = f"the first run alone writes what {ea.name} at {ea.where or '?'} reads, before both go on"
-            return self._origin(last[0], last[0], CONTROL_FLOW, detail, reader=ea, label=label)
-        if writer is None:
-            detail = f"input {label} differs already when the operation reads it"
-            return self._origin(ea, eb, OUTPUTS_DIFFER, detail, outside=True, label=label)
-        held = found[0] in prints(writer.a.outs) or found[1] in prints(writer.b.outs)
-        detail = (
-            f"input {label} was last written by {writer.a.name} at {writer.a.where or 'an unknown line'}, which left "
-        )
-        detail += "equal bits" + ("" if held else " in what it wrote")
-        return self._origin(ea, eb, CHANGED_BEHIND, detail, label=label, chain=[writer.a])
-
-    def _unlike_memory(self, last: Sequence[Event | None]) -> bool:
-        """Whether what both twins read was made at two places: another tensor, and no other version of one."""
-        roots = [root(event, stream) for event, stream in zip(last, (self.left, self.right), strict=True)]
-        return roots[0] is not None and roots[1] is not None and roots[0] != roots[1]
-
-    @staticmethod
-    def _exists(fingerprint: str, stream: Sequence[Event]) -> bool:
-        return any(fingerprint == item[1] for event in stream for item in event.outs)
-
-    def _seen(self, fingerprint: str, stream: Sequence[Event]) -> bool:
-        """Whether some operation of the stream made it, or read it (a part of a tensor is made by no operation)."""
-        return self._exists(fingerprint, stream) or any(
-            fingerprint == item[1] for event in stream for item in event.ins
-        )
-
-    def _unset_below(self, source: int, note: str) -> Record | None:
-        """The event that made memory which an input reads before anybody wrote it: by the tracer's own count of bytes
-        written (its note), else by going back through writes into a part of it."""
-        named = re.search(r"uninitialised: event (\d+)", note)
-        if named is not None and int(named[1]) in self.records:
-            return self.records[int(named[1])]
-        seen: set[int] = set()
-        while source >= 0 and source not in seen:
-            seen.add(source)
-            record = self.records.get(source)
-            if record is None:
-                return None
-            if record.unset >= 0:
-                return record
-            # A write into a part: what it wrote into is its first input.
-            if not record.a.ins or not record.a.short.endswith("_"):
-                return None
-            source = record.a.ins[0][2]
-        return None
 
     def other_sequence(self, left: Sequence[Event], i: int, right: Sequence[Event], j: int) -> Origin:
         """Both twins go on in another way from here: the same in another order, or something else."""
@@ -343,15 +215,16 @@ class Walk:
         length = same_in_another_order(after_a, after_b)
         if length and not of_another_dtype(ea, eb):
             detail = f"the twins run the same {length} operations from here in another order"
-            return self._origin(ea, eb, REORDERED, detail, stretch=list(after_a[:length]), called=_called(ea, eb))
+            return self.origin(ea, eb, REORDERED, detail, stretch=list(after_a[:length]), called=_called(ea, eb))
         one, other = (f"{e.name}{' at ' + e.where if e.where else ''}" for e in (ea, eb))
         if one == other:
             one, other = f"{ea.name} of {ea.shapes}", f"of {eb.shapes}"
         detail = f"one twin runs {one}, the other {other}"
         alone = run_alone(left, i, right, j)
-        return self._origin(ea, eb, CONTROL_FLOW, detail, alone=alone, called=_called(ea, eb))
+        return self.origin(ea, eb, CONTROL_FLOW, detail, alone=alone, called=_called(ea, eb))
 
-    def _origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
+    def origin(self, a: Event, b: Event, how: str, detail: str = "", **more: object) -> Origin:
+        """An origin at these two events, after what the walk has passed."""
         return Origin(a=a, b=b, how=how, detail=detail, process=self.process, before=self.count, **more)  # type: ignore[arg-type]
 
 
@@ -360,20 +233,3 @@ def _called(a: Event, b: Event) -> str:
     if a.function == b.function:
         return ""
     return a.caller if a.caller in (b.caller, b.where) else b.caller if b.caller == a.where else ""
-
-
-def _whole(event: Event, label: str, found: tuple[str, str], writer: Record) -> bool:
-    """Whether it is all of the memory that the writer left, and so no other part of it in each twin."""
-    if (found[0] in prints(writer.a.outs)) != (found[1] in prints(writer.b.outs)):
-        return True
-    given = re.findall(r"[^,\[]+(?:\[[^\]]*\])?", event.shapes.rpartition("->")[0])
-    size = _bytes(given[int(label)]) if label.isdigit() and int(label) < len(given) else 0
-    return size > 0 and size == _bytes(writer.a.shapes.rpartition("->")[2])
-
-
-def _bytes(shape: str) -> int:
-    """Bytes of ``f32[8,4]``: 128; 0 for what is none."""
-    match = re.fullmatch(r"[a-z]+(\d+)\[([\d,]*)\]", shape.strip())
-    if match is None:
-        return 0
-    return math.prod(int(n) for n in match[2].split(",") if n) * max(1, int(match[1]) // 8)
