@@ -2,14 +2,11 @@
 
 A small tensor's bits are copied into an arena and mixed together with others; a large one is mixed where it is. Both
 happen on the tensor's device and current stream, so what is hashed is what the program's next operation would see.
-Where no device but the CPU is there, SHA-1 does it at once: a processor has instructions for it, and for 64-bit
-products of vectors mostly none. It is a checksum here, cut to 64 bits, and no protection.
+Where no device but the CPU is there, it is done at once (checksum.py).
 """
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
 import os
 import threading
 from functools import lru_cache
@@ -19,8 +16,8 @@ from torch import Tensor
 
 from foxrun.fingerprint import GOLDEN, MASK, header
 from foxrun.tensor_fingerprint import _mix_, _signed, fingerprint_tensor, words
+from foxrun.tracing.checksum import on_host
 
-_ADDRESS = torch._C.TensorBase.data_ptr  # not the one that is watched: the program asked for no address here
 SMALL = 4096  # elements
 ROOM = 1 << 16
 
@@ -148,17 +145,6 @@ def _cpu_alone() -> bool:
         return True
     count = torch.cuda._device_count_nvml()  # asks no driver, so that a forked child may still use a GPU
     return int(count) == 0
-
-
-def on_host(tensor: Tensor) -> int:
-    """Fingerprint of a CPU tensor's bits, their number and their size, 1..2^64-1; of its memory, in one pass."""
-    plain = tensor.is_contiguous() and not (tensor.is_complex() or tensor.is_neg() or tensor.dtype is torch.bool)
-    bits = tensor if plain else words(tensor).contiguous()
-    size = bits.element_size()
-    checksum = hashlib.sha1(b"%d %d " % (bits.numel(), size), usedforsecurity=False)
-    if length := bits.numel() * size:
-        checksum.update((ctypes.c_char * length).from_address(_ADDRESS(bits)))
-    return int.from_bytes(checksum.digest()[:8], "little") or 1
 
 
 def _stream(device: torch.device) -> int:
