@@ -41,6 +41,29 @@ def on_host(tensor: Tensor) -> int:
     return int.from_bytes(checksum.digest()[:8], "little") or 1
 
 
+def has_memory(tensor: Tensor) -> bool:
+    """Whether all of a strided tensor's elements can be read: storage may be none, or resized to nothing."""
+    if not tensor.numel():
+        return True
+    try:
+        size = tensor.untyped_storage().nbytes()
+    except (NotImplementedError, RuntimeError):
+        return False  # a wrapper's: it holds other tensors
+    item = tensor.element_size()
+    last = tensor.storage_offset() + tensor.numel()
+    if size < last * item or not tensor.is_contiguous():
+        last = (
+            tensor.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+        )
+    return size >= last * item and _ADDRESS(tensor) != 0
+
+
+def of_nothing(tensor: Tensor) -> int:
+    """The checksum of a tensor without memory."""
+    checksum = hashlib.sha1(b"none %d %d" % (tensor.numel(), tensor.element_size()), usedforsecurity=False)
+    return int.from_bytes(checksum.digest()[:8], "little") or 1
+
+
 def _products(memory: ctypes.Array[ctypes.c_char], blocks: int) -> list[Tensor]:
     """Of each block with the keys: int64 [blocks], and the same of memory that begins four bytes later. Sums of whole
     numbers are the same in any order."""

@@ -65,8 +65,8 @@ def _remember(owner: Any) -> None:
     if interface is None:
         return
     if len(_at) >= KEPT:
-        for address in [address for address, reference in _at.items() if reference() is None]:
-            del _at[address]
+        for address in [address for address, reference in _at.copy().items() if reference() is None]:
+            _at.pop(address, None)
     if len(_at) < KEPT:
         _at[int(interface["data"][0])] = weakref.ref(owner)
 

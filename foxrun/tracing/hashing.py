@@ -16,7 +16,7 @@ from torch import Tensor
 
 from foxrun.fingerprint import GOLDEN, MASK, header
 from foxrun.tensor_fingerprint import _mix_, _signed, fingerprint_tensor, words
-from foxrun.tracing.checksum import on_host
+from foxrun.tracing.checksum import has_memory, of_nothing, on_host
 
 SMALL = 4096  # elements
 ROOM = 1 << 16
@@ -39,9 +39,15 @@ class Hasher:
         return self._waiting
 
     def add(self, tensor: Tensor) -> int:
-        """The slot in which this tensor's fingerprint will be; call it with dispatch modes and autograd off."""
-        if _cpu_alone():
-            known = on_host(tensor)
+        """The slot in which this tensor's fingerprint will be; call it with dispatch modes and autograd off.
+
+        A tensor whose memory is not there (a zero that forward-mode autograd made up, a parameter that is kept
+        elsewhere meanwhile, a wrapper) has that of its number and size of elements alone.
+        """
+        tensor = unwrapped(tensor)
+        nothing = not has_memory(tensor)
+        if nothing or _cpu_alone():
+            known = of_nothing(tensor) if nothing else on_host(tensor)
             with self._lock:
                 slot = self._next
                 self._on_host[slot] = known
@@ -145,6 +151,14 @@ def _cpu_alone() -> bool:
         return True
     count = torch.cuda._device_count_nvml()  # asks no driver, so that a forked child may still use a GPU
     return int(count) == 0
+
+
+def unwrapped(tensor: Tensor) -> Tensor:
+    """What torch.func's transforms wrap: all of a batch, the value of a dual number."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = functorch.get_unwrapped(tensor)
+    return tensor
 
 
 def _stream(device: torch.device) -> int:

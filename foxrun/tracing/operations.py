@@ -6,6 +6,7 @@ it is read, so that a change behind an operation's back shows.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
@@ -88,6 +89,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         recorder = self.recorder
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            return func(*map(self._within, args), **kwargs)
         if func is _ITEM and not isinstance(args[0], Tensor):
             return args[0]  # TorchScript's numbers arrive unwrapped, and the operation itself would refuse them
         if recorder.busy or recorder.ended:
@@ -119,6 +122,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             except Exception as error:
                 recorder.trouble(error)
         return result
+
+    supports_higher_order_operators = True
+
+    def _within(self, given: Any) -> Any:
+        """The graphs that torch.cond and its like are given run under this mode as well."""
+        if not isinstance(given, torch.fx.GraphModule):
+            return given
+
+        @functools.wraps(given.forward)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return given(*args, **kwargs)
+
+        return call
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:

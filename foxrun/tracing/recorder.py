@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import sys
 import threading
 import traceback
@@ -145,14 +147,22 @@ class Recorder:
         return self.local.depth > 0
 
     def trouble(self, error: BaseException) -> None:
-        """A failure inside the tracer: recorded, said once, never raised."""
-        last = traceback.extract_tb(error.__traceback__)[-1:]
-        place = f"{last[0].filename.rpartition('/')[2]}:{last[0].lineno}" if last else ""
-        text = f"{type(error).__name__} at {place}: {error}"[:400]
+        """A failure inside the tracer: recorded and said once. What a signal's handler of the program raised while the
+        tracer worked is none: it goes on to the program."""
+        frames = list(traceback.walk_tb(error.__traceback__))
+        if any(frame.f_code in _handlers() for frame, _ in frames):
+            raise error
+        # No line of source is read for it: that would open files, and there may be no descriptor left.
+        place = f"{frames[-1][0].f_code.co_filename.rpartition('/')[2]}:{frames[-1][1]}" if frames else ""
+        try:
+            text = f"{type(error).__name__} at {place}: {error}"[:400]
+        except Exception:
+            text = f"{type(error).__name__} at {place}"
         first = not self._troubles
         self._troubles[text] = self._troubles.get(text, 0) + 1
         if first:
-            print(f"foxrun: tracing goes on after a failure of its own: {text}", file=sys.stderr)  # noqa: T201
+            with contextlib.suppress(Exception):
+                print(f"foxrun: tracing goes on after a failure of its own: {text}", file=sys.stderr)  # noqa: T201
 
     def end(self, how: str, code: int | None = None, error: str = "") -> None:
         """Write what is left, and how the process ended; the first call counts."""
@@ -171,7 +181,20 @@ class Recorder:
                 self.trouble(trouble)
         fields = {"how": how, "code": code, "error": error, "steps": self.step, "events": self.index}
         fields["threads"] = self.threads_started
-        self.folder.put("end.json", {**fields, "troubles": dict(sorted(self._troubles.items()))})
+        with contextlib.suppress(OSError):  # no room, or no descriptor: the process ends as it would without us
+            self.folder.put("end.json", {**fields, "troubles": dict(sorted(self._troubles.items()))})
+
+
+def _handlers() -> list[Any]:
+    """The code of the functions that the program handles signals with."""
+    found = []
+    for number in signal.valid_signals():
+        handler = signal.getsignal(number)
+        plain = getattr(handler, "__func__", handler)
+        plain = plain if hasattr(plain, "__code__") else vars(type(plain)).get("__call__")
+        code = getattr(plain, "__code__", None)
+        found += [code] if code is not None else []
+    return found
 
 
 class _Local(threading.local):
@@ -198,11 +221,14 @@ class _Quiet:
                 # https://gcc.gnu.org/bugzilla/show_bug.cgi?id=60035
                 self._threads = threads
                 torch.set_num_threads(1)
-            self._guards = [torch._C._DisableTorchDispatch(), torch.no_grad()]
+            # A TorchFunctionMode or a subclass sees the program's calls alone.
+            self._guards = [torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction(), torch.no_grad()]
             self._guards[1].__enter__()
+            self._guards[2].__enter__()
 
     def __exit__(self, *exc: object) -> None:
         if self._guards:
+            self._guards.pop().__exit__(None, None, None)
             self._guards.pop().__exit__(None, None, None)
             self._guards.clear()
         if self._threads:

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from foxrun.tracing import dumps
-from foxrun.tracing.hashing import Hasher
+from foxrun.tracing.checksum import has_memory
+from foxrun.tracing.hashing import Hasher, unwrapped
 from foxrun.tracing.recorder import Recorder
 
 ORDER = ("state", "weight", "moment", "input", "thread", "activation", "outcome", "gradient")
@@ -51,10 +52,15 @@ class Row:
         if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
             return
         if type(tensor) not in (Tensor, torch.nn.Parameter):
+            if hasattr(tensor, "__tensor_flatten__") and not hasattr(tensor, "full_tensor"):
+                for inner in tensor.__tensor_flatten__()[0]:  # a wrapper: what it holds counts
+                    self.take(f"{name}.{inner}", component, kind, getattr(tensor, inner), thread)
+                return
             tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor.as_subclass(Tensor)
+        tensor = unwrapped(tensor)
         place = None
         total = None
-        if tensor.is_floating_point() and not tensor.dtype.itemsize < 2:
+        if tensor.is_floating_point() and not tensor.dtype.itemsize < 2 and has_memory(tensor):
             total = tensor.detach().sum(dtype=torch.float64)
         slot = self._hasher.add(tensor)
         with self._lock:
