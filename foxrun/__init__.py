@@ -68,6 +68,8 @@ def trace(model: object, optimizer: object = None, **named_state: object) -> Non
 def step(n: int | None = None, flush: Callable[[], None] | None = None) -> None:
     """In a traced process, step ``n`` is complete (the next one, when left out); elsewhere this does nothing.
 
+    Where the call stands first in its loop, step ``n`` begins: both ways of counting give a step one number.
+
     For programs without a torch optimizer, or whose steps are not its steps. After the first call these marks alone
     end steps. ``flush`` is called when the program is ended here, so that rows which it gathers are written.
     """

@@ -35,6 +35,7 @@ class Steps:
         self.optimizers: list[Any] = []  # weak references
         self.carried: dict[str, Callable[[], Any]] = {}
         self._explicit = False
+        self._begins = False  # the program's marks stand where a step begins
         self._pending: tuple[Row, int] | None = None  # a step that ended, unless another optimizer steps at once
         self._calls: dict[tuple[int, str], int] = {}
         self._stepped: set[int] = set()  # optimizers, in the step that goes on or has just ended
@@ -130,7 +131,7 @@ class Steps:
             for name, parameter in _named(optimizer, known, number):
                 if f"weight.{name}" not in row:
                     row.take(f"weight.{name}", name.rpartition(".")[0] or name, "weight", parameter)
-                for key, value in optimizer.state.get(parameter, {}).items():
+                for key, value in list(optimizer.state.get(parameter, {}).items()):
                     leaf = f"moment.{name}.{key}"
                     if isinstance(value, Tensor) and leaf not in row:
                         row.take(leaf, name.rpartition(".")[0] or name, "moment", value)
@@ -219,6 +220,22 @@ class Steps:
                 self.carried[name] = value if callable(value) else _constant(value)
         self._take_carried()
 
+    def begin(self, n: int | None) -> None:
+        """foxrun.step, first in a loop: step ``n`` begins, and the one before it is complete."""
+        self._trains()
+        with self.recorder.quiet():
+            if self._explicit and self._pending is None:
+                self.take_weights()
+                self._close()
+            self.settle()
+            if not self._explicit:
+                self._row = self._begin()  # what was computed before the first step is none of it
+            self._explicit = self._begins = True
+            if n is not None:
+                self.recorder.step = n
+            self.take_weights()
+        self.on_change()
+
     def mark(self, n: int | None) -> None:
         """foxrun.step: step ``n`` is complete; from now on these marks alone end steps."""
         self._trains()
@@ -257,6 +274,8 @@ class Steps:
             stop_now(self.recorder)
 
     def _finish(self) -> None:
+        if self._begins and self._pending is None:
+            self._close()  # the last step, which no further mark ends
         if self._pending is not None:
             (row, step), self._pending = self._pending, None
             self.recorder.folder.write("steps.jsonl", [row.line(step)])

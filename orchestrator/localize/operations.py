@@ -122,9 +122,12 @@ def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -
         # A state that the step reads parted was made at the end of the one before, if the resumed twin made that one.
         earlier = bounded.read(pair.a.main, pair.b.main, start - 1)
         before = align(earlier.a, earlier.b, process=main, resumed=True, cut=earlier.cut)
-        if before.origin is not None and before.origin.a.step == start - 1 and not before.origin.outside:
+        both = any(event.step == start - 1 for event in earlier.b)
+        if both and before.origin is not None and before.origin.a.step == start - 1 and not before.origin.outside:
             streams, aligned = earlier, before
     origin = aligned.origin if seen.leaf != beyond.CRASH else None  # a stream that ends there differs in its length
+    if resumed and origin is not None and origin.label.startswith("generator") and not _parts(seen, "generator"):
+        origin = None  # its rows say that the generators agree: the resumed twin's first step had no number yet
     origin = origin or beyond.alone(streams.a, streams.b, seen.step, main)
     children = [name for name in pair.a.processes if name != main]
     host = aligned.host
@@ -146,6 +149,10 @@ def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -
         children=len(children),
         cut=streams.cut,
     )
+
+
+def _parts(seen: StepsFound, prefix: str) -> bool:
+    return any(leaf.leaf.startswith(prefix) for leaf in seen.parted)
 
 
 def of_another_task(pair: Pair, origin: Origin) -> bool:

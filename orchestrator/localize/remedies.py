@@ -292,6 +292,19 @@ def _where_sets_are_walked(facts: Facts, cause: str) -> str:
     return f"a set is walked through at {' and '.join(facts.set_walks[:MOST_WALKS])}; it shows first at {{where}}"
 
 
+MOST_LACKING = 5
+
+
+def _lacking(facts: Facts) -> str:
+    """The state that parted: of a resumed run all that its first step reads parted, as far as it is told."""
+    read = [leaf.leaf for leaf in facts.steps.parted if leaf.kind in ("weight", "moment", "state", "buffer")]
+    if not facts.resumed or facts.steps.leaf not in read:
+        return facts.steps.leaf
+    names = [facts.steps.leaf, *(name for name in read if name != facts.steps.leaf)]
+    more = len(names) - MOST_LACKING
+    return ", ".join(names[:MOST_LACKING]) + (f" and {more} more" if more > 0 else "")
+
+
 def code_changes(tried: Tried) -> None:
     """What to write, for the causes in question: a switch is no mended code."""
     judged = judge(tried.facts)
@@ -299,7 +312,7 @@ def code_changes(tried: Tried) -> None:
         kind = BY_NAME.get(cause.name)
         if kind is not None and kind.change:
             change = kind.change if tried.facts.cuda else kind.change_on_cpu or kind.change
-            change = change.replace("{leaf}", tried.facts.steps.leaf) + _handed_at(tried.facts)
+            change = change.replace("{leaf}", _lacking(tried.facts)) + _handed_at(tried.facts)
             change = change.replace("{where}", _where_sets_are_walked(tried.facts, cause.name))
             change = (_without_the_clock(tried.facts) if cause.name == "autotune" else "") or change
             tried.remedies.append(Remedy(name="code", text=change, cause=cause.name, note="a change of the code"))

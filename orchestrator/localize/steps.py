@@ -70,6 +70,7 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     before: tuple[Row, Row] | None = None
     found_rows: tuple[Row, Row] | None = None
     drawn: set[str] = set()
+    late: set[str] = set()
     rows = leaves = made = 0
     ignored: set[str] = set()
     lengths = ""
@@ -102,6 +103,8 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
             ignored |= {pair[0].name for pair in parted if is_generator(pair[0])}
         elif before is not None and found_rows is not None and found_rows[0] is before[0]:
             drawn |= _moved(before, (ra, rb))
+            if rows == 2 and before[0].step > 0:
+                late = _agreeing(pairs)
         if first is not None and len(growth) < GROWTH_KEPT:
             growth.append(_growth(ra.step, counted))
         before = (ra, rb)
@@ -112,8 +115,14 @@ def compare_steps(a: Iterable[Row], b: Iterable[Row], *, declared: bool = False)
     if found_rows is None:
         found = _with(first, growth=growth, rows=rows, leaves=leaves, ignored=sorted(ignored))
     else:
-        found = _classed(found_rows, first, drawn, growth, rows, leaves, ignored, lengths, declared)
+        found = _classed(found_rows, first, drawn - late, growth, rows, leaves, ignored, lengths, declared)
     return dataclasses.replace(found, made=made, kept=kept or declared or not trained or bool(lengths))
+
+
+def _agreeing(pairs: Sequence[tuple[Leaf, Leaf]]) -> set[str]:
+    """Generators with equal states. The first row of a resumed run takes them late, after its first batch was drawn;
+    one that lacks its state goes on to differ."""
+    return {a.name for a, b in pairs if is_generator(a) and a.fingerprint == b.fingerprint}
 
 
 def _classed(
