@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
-from foxrun.tracing import host_values, imports, patching, recorder, watching, where
+from foxrun.tracing import host_values, imports, open_files, patching, queued, recorder, watching, where
+from foxrun.tracing.words import STILL_WRITTEN
 
 CLOCKS = (
     "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
@@ -36,8 +37,12 @@ def watch() -> None:
     imports.when_imported("resource", _usage)
     imports.when_imported("genericpath", _ages)
     imports.when_imported("multiprocessing", lambda m: _functions(m, "multiprocessing", ("cpu_count",)))
+    imports.when_imported("asyncio.base_events", _loops)
+    for name in ("sqlite3", "sqlite3.dbapi2"):
+        imports.when_imported(name, _sqlite)
     imports.when_imported("concurrent.futures._base", _futures)
     imports.when_imported("multiprocessing.pool", _pools)
+    imports.when_imported("multiprocessing.queues", queued.watch)
     imports.when_imported("torch.utils.data.dataloader", _loaders)
     _own_builtins()
     sys.addaudithook(_audit)
@@ -59,6 +64,38 @@ def _datetime(module: ModuleType) -> None:
     for name in ("now", "utcnow", "today"):
         patching.method(module.datetime, name, watching.host(f"datetime.{name}", shown))
     patching.method(module.date, "today", watching.host("date.today", shown))
+
+
+def _loops(module: ModuleType) -> None:
+    """An event loop's clock, which asyncio reads itself."""
+    patching.method(module.BaseEventLoop, "time", watching.host("asyncio.loop.time"))
+
+
+_RANDOM = re.compile(r"\brandom(blob)?\s*\(", re.IGNORECASE)
+
+
+def _sqlite(module: ModuleType) -> None:
+    """SQL that draws: SQLite seeds its own generator from the system, and nothing else seeds it
+    (https://sqlite.org/lang_corefunc.html#random)."""
+
+    def around(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(this: Any, sql: Any, *args: Any) -> Any:
+            active = watching.current()
+            if active is not None and isinstance(sql, str) and _RANDOM.search(sql):
+                frame = where.direct(sys._getframe())
+                if frame is not None:
+                    with active.quiet():
+                        # What it draws is not to be seen: each time something else.
+                        outs, value = [("0", os.urandom(8).hex())], "numbers of SQLite's own"
+                        active.event("host", "sqlite.random", outs=outs, where=where.text(frame), value=value)
+            return original(this, sql, *args)
+
+        return call
+
+    for cls in (module.Connection, module.Cursor):
+        for name in ("execute", "executemany"):
+            if name in cls.__dict__:
+                patching.method(cls, name, around)
 
 
 def _usage(module: ModuleType) -> None:
@@ -238,12 +275,16 @@ def _file(active: recorder.Recorder, path: str, line: str) -> None:
         digest = host_values.digits(status.st_size)
     else:
         content = blake2b(digest_size=8)
-        with open(path, "rb") as stream:  # noqa: PTH123
-            while block := stream.read(1 << 20):
-                content.update(block)
+        try:
+            with open(path, "rb") as stream:  # noqa: PTH123
+                while block := stream.read(1 << 20):
+                    content.update(block)
+        except OSError:
+            return  # the program may not read it either, or no descriptor is left
         digest = content.hexdigest()
     name = os.path.basename(path)  # noqa: PTH119
-    active.event("host", "open", outs=[("0", digest)], where=line, value=f"{name}, {status.st_size} bytes")
+    value = f"{name}, {status.st_size} bytes" + (f", {STILL_WRITTEN}" if open_files.is_written(status) else "")
+    active.event("host", "open", outs=[("0", digest)], where=line, value=value)
 
 
 def _futures(module: ModuleType) -> None:

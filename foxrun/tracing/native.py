@@ -1,8 +1,8 @@
 """Native functions called through ctypes: events of kind "kernel", and writes past the memory they are given.
 
 The dispatcher sees none of them. Their memory is found by its address: a program hands over what ``Tensor.data_ptr()``,
-``ndarray.ctypes`` or a ctypes array said. Tensors that change though no pointer into them was handed over were written
-out of bounds.
+``ndarray.ctypes`` or a ctypes array said, or the array itself (``numpy.ctypeslib.ndpointer``). Tensors that change
+though no pointer into them was handed over were written out of bounds.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class _Caller:
         given: list[tuple[str, Tensor]] = []
         spans: list[tuple[int, int]] = []
         owners: list[tuple[int, int, Any]] = []
-        for number, address in enumerate(map(_address, args)):
+        for number, value in enumerate(args):
+            address = self._memory.of_array(value) or _address(value)
             found = self._memory.at(address) if address else None
             spans.append((address, 1))  # of a buffer that was not asked for its address
             if found is not None:

@@ -99,8 +99,12 @@ def fixed_clock() -> None:
         patching.method(module.datetime, "today", today)
         patching.method(module.date, "today", today)
 
+    def loops(module: ModuleType) -> None:
+        patching.method(module.BaseEventLoop, "time", instead(lambda: now_ns() / 1e9))
+
     imports.when_imported("time", clocks)
     imports.when_imported("datetime", dates)
+    imports.when_imported("asyncio.base_events", loops)
 
 
 def fixed_entropy() -> None:

@@ -62,7 +62,8 @@ SWITCHES: dict[str, Switch] = {
     ),
     "ordered-completion": Switch(
         does="as_completed, imap_unordered and DataLoader hand results out in the order in which they were asked for",
-        code="executor.map(f, items) or pool.imap(f, items), not as_completed, imap_unordered, in_order=False",
+        code="executor.map(f, items) instead of as_completed; pool.imap instead of imap_unordered; "
+        "DataLoader(..., in_order=True)",
         hides=False,
         apply=switch_host.ordered_completion,
     ),

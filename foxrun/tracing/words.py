@@ -10,4 +10,6 @@ PAST_VIEW = "writes past its view"  # which may be meant: the view's base goes o
 SURELY = f"{PAST}, surely"  # whatever the twins came to
 HANDED_AGAIN = "memory handed over before"
 ASKS = "its library asks the system for"
+QUEUED = "multiprocessing.Queue.put"  # the name of an event, and no value
+STILL_WRITTEN = "while it is open for writing"
 ADDS = "its code adds atomically"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foxrun.tracing.words import QUEUED, STILL_WRITTEN
 from orchestrator.localize.beyond import is_past
 from orchestrator.localize.cause_tests import draws_alone, remedied, test
 from orchestrator.localize.cause_tests_host import does_not_wait
@@ -153,6 +154,28 @@ def changes_meanwhile_and_is_shared(facts: Facts) -> str | None:
     text = _changes_under_it(facts)
     chain = facts.origin.chain if facts.origin is not None else []
     return f"{text}, and Python holds that memory too" if text and any(e.brings_data for e in chain) else None
+
+
+@test(DECISIVE)
+def written_while_queued(facts: Facts) -> str | None:
+    """is it an array that waits in a queue of multiprocessing's, and is written before it is pickled?"""
+    if facts.origin is None or facts.origin.a.name != QUEUED or facts.how != CHANGED_BEHIND:
+        return None
+    return "the queue keeps the array itself until its thread pickles it, and somebody fills it again before"
+
+
+def reads_what_is_written(facts: Facts) -> Evidence | None:
+    """is a file read near the origin, with other bytes in each twin, while the program has it open for writing?"""
+    lead = next((x for x in facts.leads if x.a.name == "open" and _still_written(x.a, x.b) and x.near), None)
+    if lead is None or facts.how not in (HOST_VALUE, CONTROL_FLOW, REORDERED):
+        return None
+    name = lead.a.value.partition(",")[0]
+    text = f"{name} has other bytes in each twin when it is read at {lead.a.where or '?'}, {STILL_WRITTEN}"
+    return Evidence(text=text, weight=DECISIVE)
+
+
+def _still_written(*events: Event) -> bool:
+    return any(STILL_WRITTEN in event.value for event in events)
 
 
 @test(STRONG)

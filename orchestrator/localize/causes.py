@@ -88,8 +88,9 @@ def _confidence(pros: list[Evidence], cons: list[Evidence]) -> str:
     return POSSIBLE
 
 
-# Makes equal what it does not cure, so that it proves nothing for a cause.
-PROBES = ("filled-memory", "deterministic-algorithms")
+# They make equal what they do not cure, so that they prove nothing for a cause; and where objects lie depends on more
+# than where memory begins, so that twins which part with fixed addresses prove nothing against one.
+PROBES = ("filled-memory", "deterministic-algorithms", "fixed-addresses")
 
 
 def _measured(kind: Kind, facts: Facts) -> list[Evidence]:

@@ -147,7 +147,7 @@ def _result(
     if session.request.other is not None and step == 0:
         session.notes.append(
             "both runs were held side by side from step 0; where the second one goes on from a later step, let both "
-            "say which step they make: foxrun.step(n), docs/tracing.md"
+            "say which step they make: foxrun.step(n) as the loop's first line, docs/tracing.md"
         )
     others = {origin_name(item): item for item in found if item is not main and item.origin is not None}
     if main is not None:
@@ -251,6 +251,13 @@ def component_of(operation: Operation | None, steps: StepsFound, handed: bool = 
         return "data"  # whose memory it hits is chance
     if operation.how == CHANGED_BEHIND and operation.kind in ("draw", "seed"):
         return "generator"
+    if (
+        steps.component == "generator"
+        and operation.kind == "op"
+        and operation.how == REORDERED
+        and not operation.module
+    ):
+        return "data"  # how far generators of threads have drawn by then is another matter
     if operation.how == CHANGED_BEHIND and steps.component == "generator":
         return "data"  # a thread draws on beside it, and what is read meanwhile is no generator
     if operation.detail == OTHER_CHOICE:
@@ -273,7 +280,7 @@ def component_of(operation: Operation | None, steps: StepsFound, handed: bool = 
         return "data" if operation.phase == "data" or steps.component == "data" else "host"
     if operation.phase in ("optimizer", "data"):
         return operation.phase
-    if operation.phase == "other" and steps.kind != "input" and _writes_into(operation):
+    if operation.phase in ("other", "forward") and steps.kind != "input" and _writes_into(operation):
         return "state"  # what is written by index outlives the line: a table, a bank, a buffer
     if operation.phase in ("other", "forward") and steps.kind in ("gradient", "outcome"):
         return "loss"  # outside of every module, and the modules' own activations agree

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from foxrun.tracing.words import QUEUED
 from orchestrator.localize import beyond, by_thread
 from orchestrator.localize.inputs import exists, of_inputs
 from orchestrator.localize.operation_kinds import FILLS
@@ -187,6 +188,9 @@ class Walk:
             return self.origin(ea, eb, CHANGED_BEHIND, "what it filled with one value is other bytes right afterwards")
         if ea.kind == "draw" and ea.name.startswith(("random.", "numpy.")):
             return self.origin(ea, eb, OUTPUTS_DIFFER, drawn_apart(ea, eb))
+        if ea.name == QUEUED:
+            detail = "what was put into the queue has other bytes when the queue's thread pickles it"
+            return self.origin(ea, eb, CHANGED_BEHIND, detail)
         if not ea.brings_data:
             written = [self.records[source].a for _, _, source in ea.ins if source in self.records]
             return self.origin(ea, eb, OUTPUTS_DIFFER, chain=written)

@@ -221,7 +221,7 @@ def host_kind(name: str) -> str:
     """What a host event takes from outside, by the last word of its name."""
     words = [word for word in re.split(r"[.\s]", name.lower()) if word]
     last = words[-1] if words else ""
-    if words[:1] == ["secrets"]:
+    if words[:1] in (["secrets"], ["sqlite"]):
         return "entropy"
     for kind, names in (
         ("entropy", ENTROPY), ("process", PROCESS), ("listing", LISTING), ("completion", COMPLETION), ("clock", CLOCK),

@@ -114,6 +114,9 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
             pair = session.run(gentle, window, "the same twins, with memory as it comes")
             kind = gentle
         steps = races.compared(session, pair) if provoking else session.compared(pair)
+        if not steps.leaf and not steps.made and session.printed and not session.counts_printed:
+            session.counts_printed = concluded(pair, steps, 0).origin is not None
+            steps = session.compared(pair)
         if session.options.dump_steps is not None:
             session.dumps = raw.compare_dumps(pair.a.main.folder, pair.b.main.folder)
         if steps.leaf:
@@ -156,6 +159,7 @@ def _see(session: Session, pair: Pair, steps: StepsFound) -> None:
         text = "the program itself: it did not load the tracer (no Python, or one that ignores PYTHONPATH)"
     elif not steps.made:
         compared = "what its modules computed and the files" if steps.rows else "only the files"
+        compared = compared.replace("the files", "what it printed, the files") if session.counts_printed else compared
         text = (
             f"steps: none were seen (an optimizer's step ends one, or foxrun.step(n) does); {compared} that it wrote "
             "were compared"

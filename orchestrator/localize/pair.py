@@ -40,6 +40,7 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
     "no-tf32": {"NVIDIA_TF32_OVERRIDE": "0"},
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+ALIKE = ("delays", "pace")  # kinds of pairs whose twins are hostile to each other in nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +202,8 @@ def _start(
     # What torch.compile made for a twin serves it again in later pairs; the other twin has a cache of its own.
     env.setdefault("TORCHINDUCTOR_CACHE_DIR", str(request.work / COMPILED / name))
     if request.legs is not None:
-        env["FOXRUN_LEG"] = request.legs[TWINS.index(name)]
+        # Twins that differ in who waits, or in clocks, must differ in nothing else.
+        env["FOXRUN_LEG"] = request.legs[0 if kind.name in ALIKE else TWINS.index(name)]
     if kind.threads is not None:
         env |= dict.fromkeys(THREAD_VARIABLES, str(kind.threads[TWINS.index(name)]))
     for remedy in kind.remedies:

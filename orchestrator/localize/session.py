@@ -69,6 +69,7 @@ class Session:
     dumps: list[dict[str, Any]] = field(default_factory=list)
     fails: bool = False  # both twins fail after they parted, so that a failure says nothing of a remedy
     printed: str = ""  # the first line in which agreeing twins printed different numbers
+    counts_printed: bool = False  # no step is seen and operations part: what is printed is all that can be compared
     crashed: str = ""  # how a hostile twin died, where one did
     whole: Request | None = None  # the request from the start, while twins go on from a checkpoint
 
@@ -121,8 +122,11 @@ class Session:
             self._failed(pair, found.rows)
         if found.step is not None:
             return found
-        self.printed = self.printed or printed_apart(pair)
+        printed = printed_apart(pair)
+        self.printed = self.printed or printed
         unlike = files_that_differ(pair)
+        if printed and self.counts_printed and not found.made:
+            unlike = ["stdout", *unlike]
         if unlike and not found.made:
             return dataclasses.replace(found, leaf=unlike[0], component="host", kind="file", note=FILES)
         if unlike:

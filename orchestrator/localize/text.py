@@ -131,6 +131,8 @@ def remedy_parts(remedy: Remedy) -> tuple[str, str]:
     }[remedy.outcome]
     if remedy.outcome == NOT_ENOUGH and remedy.next_origin == "the same":
         said = "no effect: the twins part at the same place"
+        if remedy.name == "fixed-addresses":
+            said = "says nothing: the twins part at the same place, and objects may lie elsewhere all the same"
     if remedy.note and remedy.outcome == VERIFIED:
         said += f" ({remedy.note})"
     return said, remedy.text
