@@ -21,9 +21,12 @@ BLOCK = 1 << 20
 def write_atomic(path: Path | str, data: bytes | str) -> None:
     """Write ``data`` so that a crash at any moment leaves the old file or the new one, never a part.
 
-    Raises OSError (disk full, no such directory) and then leaves no temporary file behind.
+    Raises OSError (disk full, no such directory, a name that is no regular file's) and then leaves no temporary file
+    behind.
     """
     path = Path(path)
+    if not replaceable(path):  # a device, a pipe or a directory would be gone for the file that takes its name
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     raw = data.encode() if isinstance(data, str) else data
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     try:
@@ -36,6 +39,13 @@ def write_atomic(path: Path | str, data: bytes | str) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def replaceable(path: Path) -> bool:
+    """Whether a file may take this name: nothing has it, or a regular file, or a link to one that is no /dev/stdout."""
+    if path.is_symlink() and path.readlink().is_relative_to("/proc"):
+        return False
+    return path.is_file() or not path.exists()
 
 
 def sync_directory(path: Path) -> None:

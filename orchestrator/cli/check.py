@@ -91,6 +91,8 @@ def command(
 
     if isinstance(flags.get("parameter_file"), Path) and parameters_json is not None:
         raise click.UsageError("--parameters and --parameter-file exclude each other")
+    output.check_target(report_file, "--report")
+    output.check_target(verdict_file, "--verdict")
     settings = options.current(gate_steps=steps, gate_timeout=timeout)
     given = (*_pairs(parameters_json), *flags["parameters"])
     training = training_of(

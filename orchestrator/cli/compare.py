@@ -60,6 +60,8 @@ def command(
     from orchestrator.compare.policy import Options
     from orchestrator.gate import write_termination_log
 
+    output.check_target(report_file, "--report")
+    output.check_target(verdict_file, "--verdict")
     chosen = Options(
         tolerance=comparison.read_tolerance(tolerance, tolerance_json, rtol),
         allow=frozenset(allow),

@@ -52,6 +52,7 @@ def command(
         if log:
             click.echo(f"{twin}: {text}", err=True)
 
+    output.check_target(report_file, "--report")
     settings = options.current()
     asked = Options(
         trials=trials, timeout_s=timeout, replay_runs=replays, remedies=remedies,
@@ -72,16 +73,16 @@ def command(
         places=options.places(*subject),
         listener=Listener(stage=lambda text: click.echo(f"localize: {text}", err=True), line=line),
     )
-    if report_file is not None:
-        from orchestrator.report.localization import write
-
-        write(result, report_file)
     if fmt == "json":
         output.print_json(as_dict(result))
     else:
         for number, text in enumerate(lines(result)):
             click.echo(click.style(text, bold=True) if number == 0 else text)
-        if report_file is not None:
+    if report_file is not None:  # after the result, which a disk that is full by now must not take along
+        from orchestrator.report.localization import write
+
+        write(result, report_file)
+        if fmt != "json":
             click.echo(f"report: {report_file}")
     raise click.exceptions.Exit(result.exit_code)
 

@@ -13,6 +13,7 @@ import click
 
 from orchestrator.compare import verdict as v
 from orchestrator.compare.verdict import Verdict
+from orchestrator.errors import UsageError
 
 COLOURS = {
     "Succeeded": "green", "identical": "green", "succeeded": "green", "within_tolerance": "yellow", "Running": "cyan",
@@ -101,6 +102,37 @@ def write_results(
         parent(report_file)
         then = outside(verdict.next, workflow_of_pod(os.environ))
         write_atomic(report_file, render(dataclasses.replace(verdict, next=then)))
+
+
+def check_target(file: Path | None, option: str) -> None:
+    """Look whether a result can be written there, before the work that it would be lost with; folders are made later.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if file is None:
+        return
+    try:
+        what = _in_the_way(file)
+    except OSError as error:
+        raise UsageError(f"{option} {file} cannot be written: {error.strerror}", remedy="name another place") from None
+    if what:
+        example = file / "report.html" if file.is_dir() else "report.html"
+        raise UsageError(f"{option} {file} {what}", remedy=f"name a file, for example: {option} {example}")
+
+
+def _in_the_way(file: Path) -> str:
+    """What keeps a file from having this name; "" where nothing does. Raises OSError: its folder takes no file."""
+    import tempfile
+
+    from foxrun.files import replaceable
+
+    if file.is_dir():
+        return "is a directory"
+    if not replaceable(file):
+        return "is no regular file"
+    tempfile.TemporaryFile(dir=next(place for place in file.absolute().parents if place.exists())).close()
+    return ""
 
 
 def parent(file: Path) -> None:

@@ -33,11 +33,13 @@ def command(subjects: tuple[str, ...], out: Path | None, as_note: bool, show: bo
     foxrun report runs/a runs/b --out report.html
     foxrun report s3://bucket/uid/leg-a s3://bucket/uid/leg-b
     """
+    from orchestrator.cli import output
     from orchestrator.reporting import report
 
     settings = options.current()
     if as_note:
         return _write_note(subjects, settings, out)
+    output.check_target(out, "--out")
     file = report(
         subjects,
         settings=settings,

@@ -112,6 +112,18 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == ["directory", "f"]
 
 
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "to-pipe").symlink_to("pipe")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    for name in ("pipe", "to-pipe", "stdout"):
+        with pytest.raises(OSError, match="not a regular file"):
+            files.write_atomic(tmp_path / name, "x")
+    (tmp_path / "to-file").symlink_to("f")
+    files.write_atomic(tmp_path / "to-file", "x")
+    assert (tmp_path / "pipe").is_fifo() and names(tmp_path) == ["pipe", "stdout", "to-file", "to-pipe"]
+
+
 def test_sha256_is_of_the_stored_bytes(tmp_path: Path) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(GZIP)
