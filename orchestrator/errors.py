@@ -7,6 +7,7 @@
     ├── InfrastructureError     6   storage, network, cluster or deadline; worth retrying
     │   ├── DeadlinePassed
     │   ├── EngineDied              the local engine was killed under a run
+    │   ├── NoPlace                 the directory to work in is gone, or its disk is full; final
     │   ├── WorkflowDeleted         somebody deleted the workflow that was followed
     │   └── Unschedulable           pods wait for a node or an image that does not come; final
     ├── WorkflowNotFound        2   no such workflow; final
@@ -87,6 +88,12 @@ class DeadlinePassed(InfrastructureError):
 
 class EngineDied(InfrastructureError):
     """The process that ran a workflow is gone and the workflow is not completed."""
+
+
+class NoPlace(InfrastructureError):
+    """The directory that something runs in is gone, or there is no space left where it writes."""
+
+    retryable = False
 
 
 class WorkflowDeleted(InfrastructureError):

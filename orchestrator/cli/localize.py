@@ -52,6 +52,7 @@ def command(
         if log:
             click.echo(f"{twin}: {text}", err=True)
 
+    directory = Path.cwd()
     output.check_target(report_file, "--report")
     settings = options.current()
     asked = Options(
@@ -64,7 +65,7 @@ def command(
         settings=settings,
         options=asked,
         environ=os.environ,
-        directory=Path.cwd(),
+        directory=directory,
         is_command=is_command(subject),
         other=other,
         in_place=in_place,

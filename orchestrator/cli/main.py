@@ -228,6 +228,9 @@ def _unexpected(error: Exception) -> int:
         where = ": ".join(part for part in (f"{error.file}" + (f", line {error.line}" if error.line else ""),) if part)
         _complain(f"{where}: {error.what}" if where else error.what, error.remedy)
         return 7
+    if isinstance(error, FileNotFoundError) and not error.filename and (gone := _gone()):
+        _complain(gone, "go to one that is there: cd")
+        return 2
     if isinstance(error, OSError) and error.strerror and not os.environ.get("FOXRUN_DEBUG"):
         _complain(
             f"{error.strerror}: {error.filename}" if error.filename else error.strerror,
@@ -241,6 +244,15 @@ def _unexpected(error: Exception) -> int:
         f"this is a bug; please report it{_crash_file()}",
     )
     return 1
+
+
+def _gone() -> str:
+    """What is said of a working directory that somebody deleted; "" where it is there."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return f"the working directory {os.environ.get('PWD', '.')} is gone"
+    return ""
 
 
 def _crash_file() -> str:

@@ -29,6 +29,7 @@ from orchestrator.twins import Twin, no_survivors
 SITE = Path(foxrun.__file__).parent / "tracing" / "site"
 OUT, CHECKPOINT = "{out}", "{checkpoint}"
 COMPILED = "compiled"  # below Request.work
+PLAN = "plan.json"
 POLL_S = 0.05
 GRACE_S = 20.0
 # Set before a process starts, so the switch is the environment's.
@@ -122,11 +123,19 @@ def run_pair(
     Raises UsageError when the command cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="pair-", dir=request.work))
+    workcopy.mark(folder)
     started = time.monotonic()
     with no_survivors(), _load(kind.load):
         twins, places = _start_both(request, kind, windows or (window, window), folder)
         in_time = _follow(twins, deadline, say)
-    written = ({}, {}) if request.in_place else tuple(workcopy.written(place, request.directory) for place in places)
+    written = (
+        ({}, {})
+        if request.in_place
+        else tuple(
+            workcopy.written(place, request.directory, since=folder / twin / PLAN)
+            for place, twin in zip(places, TWINS, strict=True)
+        )
+    )
     for found, twin in zip(written, TWINS, strict=True):
         found |= _results(folder / twin / "out")
     for twin in TWINS:  # the copies are large; the traces are what is kept
@@ -159,6 +168,7 @@ def _start_both(
     twins: list[Twin] = []
     places: list[Path] = []
     prepared = []
+    workcopy.must_be_there(request.directory)
     for name in TWINS:
         own = folder / name
         (own / "tmp").mkdir(parents=True)
@@ -180,7 +190,7 @@ def _start(
     request: Request, kind: Kind, window: Window, name: str, command: Sequence[str], own: Path, place: Path
 ) -> Twin:
     out = own / "out"
-    plan = own / "plan.json"
+    plan = own / PLAN
     fields = plan_of(window, own / "trace", kind.remedies)
     if (delays := kind.delays[TWINS.index(name)]) is not None:
         fields["delays"] = dict(delays)

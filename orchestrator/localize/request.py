@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
+from orchestrator.localize import workcopy
 from orchestrator.localize.locate import localize as locate
 from orchestrator.localize.pair import COMPILED, Request, prepared
 from orchestrator.localize.result import Localization
@@ -69,7 +70,7 @@ def localize(
             f"{subject[0]!r} cannot be started: there is no such program on PATH and no such file here",
             remedy="check the command after --: foxrun localize -- python train.py",
         )
-    second = tuple(shlex.split(other)) if other else None
+    second = None if other is None else _words_of(other)
     request = Request(
         command=tuple(subject),
         directory=directory,
@@ -79,6 +80,17 @@ def localize(
         title=shlex.join(subject),
     )
     return run(request, options, listener, out, source=_standard_input())
+
+
+def _words_of(other: str) -> tuple[str, ...]:
+    """The command of ``--other``. Raises UsageError."""
+    try:
+        words = tuple(shlex.split(other))
+    except ValueError as error:
+        raise UsageError(f"--other {other!r} cannot be read: {error}", remedy="write it as in a shell") from None
+    if not words:
+        raise UsageError("--other names no command", remedy='for example: --other "python train.py --resume ckpt.pt"')
+    return words
 
 
 def run(
@@ -95,6 +107,9 @@ def run(
             raise UsageError(f"--out {out} cannot be made: {error.strerror}", remedy="name another place") from None
     work = out.absolute() if out is not None else Path(tempfile.mkdtemp(prefix="foxrun-localize-"))
     try:
+        if not any(work.iterdir()):  # one that holds other things may hold what the program reads
+            workcopy.mark(work)
+        workcopy.mark(work / COMPILED)
         given = None if source is None else _copied(source, work / "stdin")
         ready, notes = prepared(dataclasses.replace(request, work=work, given=given))
         session = Session(request=ready, options=options, listener=listener, notes=list(notes))

@@ -5,13 +5,17 @@ Paths that lead out of it (../data) still lead there: the copy stands in a copy 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from foxrun.files import entries_of, sha256_file
+from orchestrator.errors import NoPlace
 
+# A folder with this file is a localisation's own: what it holds is no input, and another's traces change meanwhile.
+MARK = ".foxrun-localize"
 # Linked, not copied: read as they are, or large, or both.
 LINKED = (".git", ".hg", ".svn", "node_modules", ".tox", ".nox", ".mypy_cache", ".ruff_cache")
 LARGE = 64 * 1024 * 1024
@@ -34,17 +38,34 @@ def measure(directory: Path) -> None:
     """Raises TooLarge when copying would take more than its limits."""
     files = size = 0
     for folder, folders, names in os.walk(directory):
-        folders[:] = sorted(name for name in folders if not _is_linked(Path(folder) / name))
+        folders[:] = sorted(name for name in folders if not _left_out(Path(folder) / name))
         for name in names:
-            stat = (Path(folder) / name).lstat()
-            files += 1
-            size += stat.st_size if stat.st_size < LARGE else 0
+            with contextlib.suppress(FileNotFoundError):  # somebody else writes here as well
+                stat = (Path(folder) / name).lstat()
+                files += 1
+                size += stat.st_size if stat.st_size < LARGE else 0
         if files > MOST_FILES or size > MOST_BYTES:
             raise TooLarge(f"{directory} holds more than {MOST_FILES} files or {MOST_BYTES >> 20} MB")
 
 
+def mark(folder: Path) -> None:
+    """Make a folder, where there is none, and leave it out of every copy."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).touch()
+
+
+def must_be_there(directory: Path) -> None:
+    """Raises NoPlace when the working directory is gone."""
+    if not directory.is_dir():
+        raise NoPlace(f"the working directory {directory} is gone", remedy="make it again, or go to another one (cd)")
+
+
 def copy(directory: Path, into: Path) -> Copied:
-    """Copy ``directory`` below ``into``; large files, repositories and environments become links to the originals."""
+    """Copy ``directory`` below ``into``; large files, repositories and environments become links to the originals.
+
+    Raises NoPlace when the directory is gone.
+    """
+    must_be_there(directory)
     directory = directory.resolve()
     place = into / "root"
     place.mkdir(parents=True)
@@ -54,7 +75,7 @@ def copy(directory: Path, into: Path) -> Copied:
     _link_beside(directory, into / "root")
     linked: list[str] = []
     target = place / directory.name if directory.name else into / "root" / "cwd"
-    _copy_tree(directory, target, directory, linked, into.resolve())
+    _copy_tree(directory, target, directory, linked)
     return Copied(directory=target, linked=tuple(sorted(linked)))
 
 
@@ -76,42 +97,88 @@ def _is_linked(path: Path) -> bool:
     return path.is_symlink() or path.name in LINKED or (path / "pyvenv.cfg").is_file()
 
 
-def _copy_tree(source: Path, target: Path, top: Path, linked: list[str], into: Path) -> None:
+def _is_own(path: Path) -> bool:
+    return (path / MARK).is_file()
+
+
+def _left_out(path: Path) -> bool:
+    return _is_linked(path) or _is_own(path)
+
+
+def _copy_tree(source: Path, target: Path, top: Path, linked: list[str]) -> None:
+    entries = entries_of(source)
     target.mkdir(exist_ok=True)
-    for entry in entries_of(source):
-        path, there = Path(entry.path), target / entry.name
-        if into.is_relative_to(path):
-            continue  # the copies themselves lie in there
-        if entry.is_symlink():
-            # A link inside the tree keeps meaning the copy; one that leads out keeps its file.
-            goal = path.resolve()
-            inside = goal.is_relative_to(top)
-            there.symlink_to(os.path.relpath(goal, path.parent.resolve()) if inside else goal)
-        elif entry.is_dir():
-            if _is_linked(path):
-                there.symlink_to(path)
-            elif entry.name != "__pycache__":
-                _copy_tree(path, there, top, linked, into)
-        elif entry.is_file():
-            if entry.stat().st_size >= LARGE:
-                there.symlink_to(path)
-                linked.append(str(path.relative_to(top)))
-            else:
-                shutil.copy2(path, there)
+    for entry in entries:
+        try:
+            _copy_entry(entry, target / entry.name, top, linked)
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(entry.path):
+                raise
+            # It is gone since it was listed: a logger's old file, or another training's temporary one.
+            (target / entry.name).unlink(missing_ok=True)
 
 
-def written(copied: Path, original: Path) -> dict[str, str]:
-    """Files in the copy that the original does not hold so: relative path -> sha256."""
+def _copy_entry(entry: os.DirEntry[str], there: Path, top: Path, linked: list[str]) -> None:
+    path = Path(entry.path)
+    if entry.is_symlink():
+        there.symlink_to(_meant(path, top))
+    elif entry.is_dir():
+        if _is_linked(path):
+            there.symlink_to(path)
+        elif entry.name != "__pycache__" and not _is_own(path):
+            _copy_tree(path, there, top, linked)
+    elif entry.is_file():
+        if entry.stat().st_size >= LARGE:
+            there.symlink_to(path)
+            linked.append(str(path.relative_to(top)))
+        else:
+            shutil.copy2(path, there)
+
+
+def _meant(link: Path, top: Path) -> Path | str:
+    """Where its copy leads: a link inside the tree keeps meaning the copy; one that leads out keeps its file."""
+    try:
+        goal = link.resolve()
+    except (RuntimeError, OSError):  # it leads to itself
+        return link.readlink()
+    return os.path.relpath(goal, link.parent.resolve()) if goal.is_relative_to(top) else goal
+
+
+def written(copied: Path, original: Path, since: Path) -> dict[str, str]:
+    """Files in the copy that the original does not hold so: relative path -> sha256.
+
+    ``since``: a file that was made after the copy and before the program began, on the same disk.
+    """
     found: dict[str, str] = {}
+    began_ns = since.stat().st_ctime_ns
     for folder, folders, names in os.walk(copied):
-        folders[:] = sorted(name for name in folders if not _is_linked(Path(folder) / name) and name != "__pycache__")
+        folders[:] = sorted(name for name in folders if not _left_out(Path(folder) / name) and name != "__pycache__")
         for name in sorted(names):
             file = Path(folder) / name
             relative = file.relative_to(copied)
             if file.is_symlink() or not file.is_file():
                 continue
-            before = original / relative
             mine = sha256_file(file)
-            if not before.is_file() or before.stat().st_size != file.stat().st_size or sha256_file(before) != mine:
+            if not _holds(original / relative, file, mine) and not _outdated(file, original / relative, began_ns):
                 found[str(relative)] = mine
     return found
+
+
+def _holds(before: Path, file: Path, mine: str) -> bool:
+    try:
+        return before.is_file() and before.stat().st_size == file.stat().st_size and sha256_file(before) == mine
+    except FileNotFoundError:
+        return False
+
+
+def _outdated(file: Path, before: Path, began_ns: int) -> bool:
+    """Whether the original changed since it was copied (a log that grows), and the copy did not.
+
+    A file that is written through memory may keep its times, so an original with the same ones changed nothing.
+    """
+    mine = file.stat()
+    try:
+        other = before.stat()
+    except OSError:
+        return mine.st_ctime_ns < began_ns
+    return mine.st_ctime_ns < began_ns and (mine.st_mtime_ns, mine.st_size) != (other.st_mtime_ns, other.st_size)
