@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from orchestrator.errors import DeadlinePassed, JobFailed
+from orchestrator.errors import DeadlinePassed, JobFailed, NoPlace
 from orchestrator.localize import beyond, pace, races, raw
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
@@ -30,26 +30,27 @@ def localize(session: Session) -> Localization:
     """Make pairs of twins until one parts, and find out where and why.
 
     Raises:
-        JobFailed: the program fails; DeadlinePassed: it does not end in time; UsageError: it cannot be started.
+        JobFailed: the program fails; DeadlinePassed: it does not end in time; UsageError: it cannot be started;
+        NoPlace: no space is left, or the working directory is gone, before anything was compared.
     """
     try:
         parted = _until_parted(session)
     except KeyboardInterrupt:
         session.listener.stage(f"interrupted: {len(session.trials)} pairs agreed, and nothing parted so far")
         raise
-    except DeadlinePassed as late:
+    except (DeadlinePassed, NoPlace) as stop:
         if not session.trials:
             raise
-        session.not_looked_at.append(f"more pairs than {len(session.trials)}: {late}")
+        session.not_looked_at.append(f"more pairs than {len(session.trials)}: {stop}")
         parted = None
     if parted is None:
         return dataclasses.replace(clean(session), dumps=session.dumps)
     kind, steps, pair = parted
-    if steps.step is not None:
-        session.go_on_from(pair, steps.step)
     found: list[Found] = []
     tried: Tried | None = None
     try:
+        if steps.step is not None:
+            session.go_on_from(pair, steps.step)
         race = _operations(session, kind, steps, pair, found)
         facts = _facts(session, kind, steps, chosen(found), pair)
         if race is not None:
@@ -66,7 +67,7 @@ def localize(session: Session) -> Localization:
         if session.options.remedies:
             rate = races.RATE if kind.name in (races.DELAYS, PACE) else _rate(session, kind)
             try_remedies(session, kind, tried, judge(facts), rate)
-    except (DeadlinePassed, KeyboardInterrupt) as stop:
+    except (DeadlinePassed, NoPlace, KeyboardInterrupt) as stop:
         _ended_early(session, stop, tried)
     if tried is None:
         tried = Tried(facts=_facts(session, kind, steps, chosen(found), pair), remedies=[])
@@ -76,7 +77,7 @@ def localize(session: Session) -> Localization:
 
 def _ended_early(session: Session, stop: BaseException, tried: Tried | None) -> None:
     """What is known is told all the same: a place without a remedy is more than nothing."""
-    why = "the time was over" if isinstance(stop, DeadlinePassed) else "interrupted"
+    why = "the time was over" if isinstance(stop, DeadlinePassed) else str(stop) or "interrupted"
     text = f"what came after pair {session.pairs}: {why}"
     if session.options.remedies and (tried is None or not tried.remedies):
         text += "; no remedy was tried"

@@ -19,9 +19,9 @@ from typing import Any
 
 import foxrun
 from foxrun.files import sha256_file
-from orchestrator.errors import UsageError
+from orchestrator.errors import NoPlace, UsageError
 from orchestrator.hostile import HOSTILITIES, START_DELAY_S, twin_environment
-from orchestrator.localize import workcopy
+from orchestrator.localize import space, workcopy
 from orchestrator.localize.trace import Trace
 from orchestrator.twin_run import TWINS, this_interpreter
 from orchestrator.twins import Twin, no_survivors
@@ -120,26 +120,42 @@ def run_pair(
 ) -> Pair:
     """Run both twins to their end or to ``deadline`` (of time.monotonic).
 
-    Raises UsageError when the command cannot be started.
+    Raises:
+        UsageError: the command cannot be started; NoPlace: no space is left, or the working directory is gone.
     """
-    folder = Path(tempfile.mkdtemp(prefix="pair-", dir=request.work))
-    workcopy.mark(folder)
+    with space.needed(request.work):
+        folder = Path(tempfile.mkdtemp(prefix="pair-", dir=request.work))
+        try:
+            workcopy.mark(folder)
+            return _ended_pair(request, kind, windows or (window, window), folder, deadline, say)
+        except (OSError, NoPlace):  # half a pair says nothing, and may be what fills the disk
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            for twin in TWINS:  # the copies are large; the traces are what is kept
+                shutil.rmtree(folder / twin / "root", ignore_errors=True)
+
+
+def _ended_pair(
+    request: Request,
+    kind: Kind,
+    windows: tuple[Window, Window],
+    folder: Path,
+    deadline: float,
+    say: Callable[[str, str], None],
+) -> Pair:
     started = time.monotonic()
     with no_survivors(), _load(kind.load):
-        twins, places = _start_both(request, kind, windows or (window, window), folder)
+        twins, places = _start_both(request, kind, windows, folder)
         in_time = _follow(twins, deadline, say)
-    written = (
-        ({}, {})
-        if request.in_place
-        else tuple(
-            workcopy.written(place, request.directory, since=folder / twin / PLAN)
-            for place, twin in zip(places, TWINS, strict=True)
-        )
-    )
+    if space.full(folder):  # a program that fails for it has no place to say so, and a trace may be cut
+        raise space.none_left(request.work)
+    written: tuple[dict[str, str], ...] = ({}, {})
+    if not request.in_place:
+        both = zip(places, TWINS, strict=True)
+        written = tuple(workcopy.written(place, request.directory, since=folder / twin / PLAN) for place, twin in both)
     for found, twin in zip(written, TWINS, strict=True):
         found |= _results(folder / twin / "out")
-    for twin in TWINS:  # the copies are large; the traces are what is kept
-        shutil.rmtree(folder / twin / "root", ignore_errors=True)
     return Pair(
         kind=kind,
         folder=folder,

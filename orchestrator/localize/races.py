@@ -183,11 +183,9 @@ def _run(session: Session, kind: Kind, window: Window) -> Found | None:
 
 def compared(session: Session, pair: Pair) -> StepsFound:
     """As the session compares; a program that fails because it has to wait has not parted."""
-    keep = session.options.keep
     try:
         return session.compared(pair)
     except JobFailed as error:
-        session.options.keep = keep
         session.notes.append(f"with delays before its lines {error}; nothing was concluded from it")
         return StepsFound(note="it does not stand delays")
 

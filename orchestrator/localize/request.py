@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import UsageError
-from orchestrator.localize import workcopy
+from orchestrator.errors import JobFailed, UsageError
+from orchestrator.localize import space, workcopy
 from orchestrator.localize.locate import localize as locate
 from orchestrator.localize.pair import COMPILED, Request, prepared
 from orchestrator.localize.result import Localization
 from orchestrator.localize.session import Listener, Options, Session
+from orchestrator.localize.space import TEMPORARY
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,18 +106,26 @@ def run(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"--out {out} cannot be made: {error.strerror}", remedy="name another place") from None
-    work = out.absolute() if out is not None else Path(tempfile.mkdtemp(prefix="foxrun-localize-"))
+    work = out.absolute() if out is not None else Path(tempfile.mkdtemp(prefix=TEMPORARY))
+    keep = options.keep
     try:
+        return locate(_session(request, options, listener, work, source))
+    except JobFailed:
+        keep = True  # its message names a log
+        raise
+    finally:
+        with _to_the_end():
+            shutil.rmtree(work if out is None and not keep else work / COMPILED, ignore_errors=True)
+
+
+def _session(request: Request, options: Options, listener: Listener, work: Path, source: int | None) -> Session:
+    with space.needed(work):
         if not any(work.iterdir()):  # one that holds other things may hold what the program reads
             workcopy.mark(work)
         workcopy.mark(work / COMPILED)
         given = None if source is None else _copied(source, work / "stdin")
-        ready, notes = prepared(dataclasses.replace(request, work=work, given=given))
-        session = Session(request=ready, options=options, listener=listener, notes=list(notes))
-        return locate(session)
-    finally:
-        with _to_the_end():
-            shutil.rmtree(work if out is None and not options.keep else work / COMPILED, ignore_errors=True)
+    ready, notes = prepared(dataclasses.replace(request, work=work, given=given))
+    return Session(request=ready, options=options, listener=listener, notes=list(notes))
 
 
 def _standard_input() -> int | None:

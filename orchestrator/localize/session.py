@@ -15,7 +15,7 @@ from typing import Any
 
 from orchestrator.causes import HOSTILE_TWIN_ALONE
 from orchestrator.errors import DeadlinePassed, JobFailed
-from orchestrator.localize import own_rows
+from orchestrator.localize import own_rows, space
 from orchestrator.localize.pair import CHECKPOINT, Kind, Pair, Request, Window, processors, run_pair
 from orchestrator.localize.result import Trial
 from orchestrator.localize.steps import StepsFound, compare_steps
@@ -168,7 +168,8 @@ class Session:
         if not files:
             return
         kept = self.request.work / files[0].name
-        shutil.copy2(files[0], kept)
+        with space.needed(self.request.work):
+            shutil.copy2(files[0], kept)
         words = tuple(word.replace(CHECKPOINT, str(kept)) for word in self.request.from_checkpoint)
         self.whole = self.request
         self.request = dataclasses.replace(self.request, command=words, from_checkpoint=())
@@ -195,7 +196,6 @@ class Session:
         if rows > 1:
             text += f"; {rows - 1} steps before it agree (--steps {rows - 1} looks at no more)"
         log = pair.folder / f"twin{which[0] + 1}" / "log"
-        self.options.keep = True
         raise JobFailed(text, remedy=f"read {log}, which is kept until you delete it")
 
     def _note(self, text: str) -> None:
