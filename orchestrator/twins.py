@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -81,6 +82,7 @@ class Twin:
     """A started trainer. Times are of ``time.monotonic()`` in seconds, ``ended_wall`` of ``time.time()``.
 
     ``given``: the file that it reads as its standard input, from the start; without one there is nothing to read.
+    ``called``, ``advice``: what it is, and what to do, in the error of one that cannot be started.
     """
 
     def __init__(
@@ -94,6 +96,8 @@ class Twin:
         progress_file: Path,
         message_file: Path,
         given: Path | None = None,
+        called: str = "the trainer",
+        advice: str = "give its command after --, for example: foxrun check -- python -m trainer",
     ) -> None:
         self.name = name
         self.ended = False
@@ -115,8 +119,7 @@ class Twin:
                 )
         except OSError as error:
             raise UsageError(
-                f"the trainer cannot be started: {command[0]}: {error.strerror}",
-                remedy="give its command after --, for example: foxrun check -- python -m trainer",
+                f"{called} cannot be started: {shlex.quote(command[0])}: {error.strerror}", remedy=advice
             ) from None
 
     @property

@@ -43,6 +43,8 @@ def localize(session: Session) -> Localization:
             raise
         session.not_looked_at.append(f"more pairs than {len(session.trials)}: {stop}")
         parted = None
+    if session.options.dump_steps is not None and (missing := raw.not_kept(session.dumps, *session.options.dump_steps)):
+        session.not_looked_at.append(missing)
     if parted is None:
         return dataclasses.replace(clean(session), dumps=session.dumps)
     kind, steps, pair = parted

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -243,6 +244,8 @@ def _start(
         progress_file=files["ARGO_PROGRESS_FILE"],
         message_file=files["FOXRUN_TERMINATION_LOG"],
         given=request.given,
+        called="the program",
+        advice=f"name what runs it: foxrun localize -- python {shlex.quote(command[0])}",
     )
 
 

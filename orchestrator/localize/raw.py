@@ -30,11 +30,11 @@ SUB_CASES = {
 def compare_dumps(a: Path, b: Path) -> list[dict[str, Any]]:
     """Compare the dumps of two processes, given their trace folders.
 
-    One object for each dumped step: ``step``, ``tensors`` compared, ``parted`` of them, and the first that parts, with
-    leaf, kind, sub_case, index (row-major), a, b and ulp (None for what is no finite float).
+    One object for each step that both dumped: ``step``, ``tensors`` compared, ``parted`` of them, and the first that
+    parts, with leaf, kind, sub_case, index (row-major), a, b and ulp (None for what is no finite float).
     """
     a, b = a / "dumps", b / "dumps"
-    steps = sorted(int(folder.name[5:]) for folder in a.glob("step-*") if (folder / "index.json").is_file())
+    steps = sorted(_steps(a) & _steps(b))
     found = []
     for step in steps:
         mine, others = _index(a / f"step-{step}"), _index(b / f"step-{step}")
@@ -67,6 +67,19 @@ def lines(dumps: list[dict[str, Any]]) -> list[str]:
             f"{item['leaf']} at {item['index']}: {item['a']} and {item['b']}{ulp}"
         )
     return out
+
+
+def not_kept(dumps: list[dict[str, Any]], first: int, last: int) -> str:
+    """What is said of the steps ``first`` to ``last`` that no twin, or one alone, came to; "" where all were dumped."""
+    begin = max([first, *(item["step"] + 1 for item in dumps)])
+    if begin > last:
+        return ""
+    which = f"step {last}" if begin == last else f"steps {begin} to {last}"
+    return f"the tensors of {which} (--dump-steps {first}-{last}): not seen in both twins"
+
+
+def _steps(dumps: Path) -> set[int]:
+    return {int(folder.name[5:]) for folder in dumps.glob("step-*") if (folder / "index.json").is_file()}
 
 
 def _index(folder: Path) -> list[dict[str, Any]]:

@@ -65,13 +65,10 @@ def localize(
             subject, settings=settings, options=options, environ=environ, out=out, engine=engine, places=places,
             listener=listener,
         )  # fmt: skip
-    known = shutil.which(subject[0], path=environ.get("PATH")) or (directory / subject[0]).exists()
-    if not known and not subject[0].startswith("python"):
-        raise UsageError(
-            f"{subject[0]!r} cannot be started: there is no such program on PATH and no such file here",
-            remedy="check the command after --: foxrun localize -- python train.py",
-        )
     second = None if other is None else _words_of(other)
+    _must_start(subject[0], directory, environ, "after --")
+    if second is not None:
+        _must_start(second[0], directory, environ, "of --other")
     request = Request(
         command=tuple(subject),
         directory=directory,
@@ -92,6 +89,30 @@ def _words_of(other: str) -> tuple[str, ...]:
     if not words:
         raise UsageError("--other names no command", remedy='for example: --other "python train.py --resume ckpt.pt"')
     return words
+
+
+def _must_start(program: str, directory: Path, environ: Mapping[str, str], place: str) -> None:
+    """Raises UsageError when it is no program, before anything is copied for it."""
+    check = f"check the command {place}: foxrun localize -- python train.py"
+    file = directory / program
+    if program in ("python", "python3"):  # this interpreter stands in for it
+        return
+    if not program:
+        raise UsageError(f"the command {place} is empty", remedy=check)
+    if "/" not in program:
+        if shutil.which(program, path=environ.get("PATH")) is None:
+            what = "there is no such program on PATH and no such file here"
+            if file.exists():
+                what, check = "it is not on PATH", f"name it as a file: ./{program}"
+            raise UsageError(f"{program!r} cannot be started: {what}", remedy=check)
+    elif not file.is_file():
+        what = "it is a directory" if file.is_dir() else "there is no such file"
+        raise UsageError(f"{program!r} cannot be started: {what}", remedy=check)
+    elif not os.access(file, os.X_OK):
+        raise UsageError(
+            f"{program!r} cannot be started: it may not be executed",
+            remedy=f"chmod +x {shlex.quote(program)}, or name what runs it, such as: python {shlex.quote(program)}",
+        )
 
 
 def run(

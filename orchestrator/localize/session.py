@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+import shlex
 import shutil
 import signal
 import time
@@ -190,7 +191,10 @@ class Session:
         ]
         text = f"the program failed: {said[0] if len(said) == 1 else f'{said[0]}'}"
         if which == [1]:
-            text += f"; {HOSTILE_TWIN_ALONE}"
+            other = self.request.other
+            text += (
+                f"; {HOSTILE_TWIN_ALONE}" if other is None else f"; it ran the command of --other: {shlex.join(other)}"
+            )
         if "EOFError" in said[0]:
             text += "; twins read no terminal and no pipe: give it a file (... -- python train.py < answers)"
         if rows > 1:

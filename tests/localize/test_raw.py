@@ -6,7 +6,7 @@ import json
 import struct
 from pathlib import Path
 
-from orchestrator.localize.raw import compare_dumps, lines
+from orchestrator.localize.raw import compare_dumps, lines, not_kept
 from tests.localize.traces import process
 
 
@@ -52,3 +52,17 @@ def test_a_sign_of_zero_is_a_difference_of_bits_alone(tmp_path: Path) -> None:
     assert (found["leaf"], found["sub_case"], found["index"], found["ulp"]) == (
         "gradient.0", "reduced gradients first", [1, 0], 0,
     )  # fmt: skip
+
+
+def test_steps_that_one_twin_alone_dumped_are_not_called_equal(tmp_path: Path) -> None:
+    a, b = pair(tmp_path, [1.0, 2.0, 3.0, 4.0], [0.5, -0.5, 0.0, 1.0])
+    (b / "dumps" / "step-2" / "index.json").unlink()
+    assert compare_dumps(a, b) == []
+
+
+def test_steps_that_were_to_be_dumped_and_were_not_are_told() -> None:
+    assert not_kept([], 100, 200) == "the tensors of steps 100 to 200 (--dump-steps 100-200): not seen in both twins"
+    assert not_kept([{"step": 1}, {"step": 2}], 1, 3) == (
+        "the tensors of step 3 (--dump-steps 1-3): not seen in both twins"
+    )
+    assert not_kept([{"step": 1}, {"step": 2}], 1, 2) == ""

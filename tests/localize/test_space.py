@@ -28,10 +28,12 @@ def localize(tmp_path: Path, source: str, *options: str) -> tuple[int, str, str]
     (tmp_path / "small").mkdir()
     (tmp_path / "here" / "program.py").write_text(source)
     command = [sys.executable, "-P", "-m", "orchestrator", "localize", "--replay", "0", "--trials", "1", *options]
+    apart = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh"]
+    environ = {**os.environ, "TMPDIR": str(tmp_path / "small")}
     try:
         done = subprocess.run(
-            ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", *command, "--", "python", "program.py"],
-            cwd=tmp_path / "here", env={**os.environ, "TMPDIR": str(tmp_path / "small")}, text=True, capture_output=True,
+            [*apart, *command, "--", "python", "program.py"],
+            cwd=tmp_path / "here", env=environ, text=True, capture_output=True,
         )  # fmt: skip
     except FileNotFoundError:
         pytest.skip("there is no unshare")

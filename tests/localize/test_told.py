@@ -91,6 +91,37 @@ def test_a_command_without_dashes_is_answered_with_the_command(
     assert said in err and remedy in err
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "remedy"),
+    [
+        (["--", ""], "the command after -- is empty", "foxrun localize -- python train.py"),
+        (["--", "./plain"], "'./plain' cannot be started: it may not be executed", "python ./plain"),
+        (["--", "plain"], "'plain' cannot be started: it is not on PATH", "name it as a file: ./plain"),
+        (["--", "./nosuch"], "'./nosuch' cannot be started: there is no such file", "check the command after --"),
+        (["--", "./script"], "the program cannot be started: ", "foxrun localize -- python "),
+        (["--other", "nosuchcmd", "--", "python", "train.py"], "'nosuchcmd' cannot be started", "of --other"),
+    ],
+)
+def test_what_cannot_be_started_is_told_with_advice_that_fits(
+    tmp_path: Path, words: list[str], said: str, remedy: str
+) -> None:
+    (tmp_path / "plain").write_text("print(1)\n")
+    (tmp_path / "script").write_text("print(1)\n")  # without a first line that says what runs it
+    (tmp_path / "script").chmod(0o755)
+    code, out, err = localize(tmp_path, *words)
+    assert (code, out) == (2, "")
+    assert said in err and remedy in err and "foxrun check" not in err
+
+
+def test_another_command_that_fails_is_named_and_no_hostile_twin_blamed(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text("")
+    (tmp_path / "bad.py").write_text("raise SystemExit('no checkpoint')\n")
+    code, _, err = localize(tmp_path, "--other", "python bad.py", "--", "python", "good.py")
+    assert code == 5
+    assert "twin2 ended with exit code 1: no checkpoint; it ran the command of --other: python bad.py" in err
+    assert "hostile" not in err
+
+
 def test_a_resumed_run_that_counts_from_nought_is_never_certain() -> None:
     late = Facts(steps=StepsFound(step=4, leaf="moment.w", kind="moment"), resumed=True)
     assert (judge(late)[0].name, judge(late)[0].confidence) == ("resume", CERTAIN)
