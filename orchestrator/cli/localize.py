@@ -43,7 +43,7 @@ def command(
     compared.
     """
     from orchestrator.cli import output
-    from orchestrator.localize import request
+    from orchestrator.localize import interrupts, request
     from orchestrator.localize.result import as_dict
     from orchestrator.localize.session import Listener, Options
     from orchestrator.localize.text import lines
@@ -52,6 +52,7 @@ def command(
         if log:
             click.echo(f"{twin}: {text}", err=True)
 
+    click.get_current_context().with_resource(interrupts.taken_once())
     directory = Path.cwd()
     output.check_target(report_file, "--report")
     settings = options.current()

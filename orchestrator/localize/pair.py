@@ -8,7 +8,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -265,7 +264,6 @@ def plan_of(window: Window, out: Path, remedies: Sequence[str]) -> dict[str, Any
 
 def _follow(twins: Sequence[Twin], deadline: float, say: Callable[[str, str], None]) -> bool:
     """Until both have ended. One that failed gives the other as long again, since it may only wait for it."""
-    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
         while True:
             for twin in twins:
@@ -283,7 +281,6 @@ def _follow(twins: Sequence[Twin], deadline: float, say: Callable[[str, str], No
         for twin in twins:
             twin.kill()
             twin.poll(say)
-        signal.signal(signal.SIGTERM, previous)
 
 
 def processors() -> int:
@@ -303,10 +300,6 @@ def _load(on: bool) -> Iterator[None]:
         for process in busy:
             process.kill()
             process.wait()
-
-
-def _interrupt(signum: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def prepared(request: Request) -> tuple[Request, list[str]]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shlex
 import shutil
-import signal
 import stat
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import JobFailed, UsageError
-from orchestrator.localize import space, workcopy
+from orchestrator.localize import interrupts, space, workcopy
 from orchestrator.localize.locate import localize as locate
 from orchestrator.localize.pair import COMPILED, Request, prepared
 from orchestrator.localize.result import Localization
@@ -135,7 +132,7 @@ def run(
         keep = True  # its message names a log
         raise
     finally:
-        with _to_the_end():
+        with interrupts.ignored():  # a second Ctrl-C must not leave half of a temporary directory behind
             shutil.rmtree(work if out is None and not keep else work / COMPILED, ignore_errors=True)
 
 
@@ -165,20 +162,6 @@ def _copied(descriptor: int, target: Path) -> Path:
         while block := os.pread(descriptor, 1 << 20, at):
             at += stream.write(block)
     return target
-
-
-@contextlib.contextmanager
-def _to_the_end() -> Iterator[None]:
-    """A second Ctrl-C must not leave half of a temporary directory behind."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def steps_of(text: str) -> tuple[int, int]:

@@ -93,14 +93,17 @@ def test_when_the_time_is_over_the_place_is_told_and_that_no_remedy_was_tried(tm
     assert running_in(tmp_path) == []
 
 
+@pytest.mark.parametrize("sent", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_all_children_and_tells_what_was_found(tmp_path: Path, number: int) -> None:
+def test_an_interrupt_ends_all_children_and_tells_what_was_found(tmp_path: Path, number: int, sent: int) -> None:
     times = tmp_path / "times"
     source = PARTS + f"import subprocess, time\npath = {str(times)!r}\nopen(path, 'a').write('x\\n')\n"
     source += "if open(path).read().count('x') > 2: subprocess.run(['sleep', '3600'])\n"
     process = start(tmp_path, source, "--replay", "0")
     wait_for(times, 4)
-    process.send_signal(number)
+    for _ in range(sent):
+        process.send_signal(number)
+        time.sleep(0.15)
     code, out, err = ended(process)
     assert code == 3, err
     assert out.startswith("found: the twins part at step 0 in out.txt; origin: random.random at program.py:2")
