@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 MAKES = ("set", "frozenset", "WeakSet")
 OF_SETS = ("union", "intersection", "difference", "symmetric_difference", "copy")
@@ -20,7 +21,7 @@ def lines(source: Sequence[str], near: int) -> list[int]:
     """Lines (from 1) of a file in which a set is walked through: those before line ``near`` first, the nearest first.
 
     A set is what a display, a comprehension, set() or an operation of such makes, or a name or an attribute that such a
-    value is given somewhere in the file. A file that cannot be parsed has none.
+    value is given, or handed as an argument, somewhere in the file. A file that cannot be parsed has none.
     """
     try:
         tree = ast.parse("\n".join(source))
@@ -35,10 +36,13 @@ def _names(tree: ast.AST) -> set[str]:
     """Names and attributes that are given a set, to the end of chains of names."""
     arguments = [(node.arg, node.annotation) for node in ast.walk(tree) if isinstance(node, ast.arg)]
     named = {name for name, of in arguments if of is not None and ast.unparse(of).startswith(("set", "frozenset"))}
+    functions = {n.name: n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     size = -1
     while size != len(named):
         size = len(named)
         for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                named |= {name for name, value in _handed(node, functions) if _is_set(value, named)}
             for target, value in _given(node):
                 if _is_set(value, named) and (name := _name(target)):
                     named.add(name)
@@ -53,6 +57,19 @@ def _given(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, node.value
     elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         yield node.target, node.value
+
+
+def _handed(call: ast.Call, functions: dict[str, Any]) -> Iterator[tuple[str, ast.expr]]:
+    """What a call hands to a function of the same file, by the names of its parameters."""
+    method = isinstance(call.func, ast.Attribute)
+    function = functions.get(call.func.attr if isinstance(call.func, ast.Attribute) else _name(call.func))
+    if function is None:
+        return
+    given = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    if method and given[:1] in (["self"], ["cls"]):
+        given = given[1:]
+    yield from zip(given, call.args, strict=False)
+    yield from ((word.arg, word.value) for word in call.keywords if word.arg)
 
 
 def _name(node: ast.expr) -> str:

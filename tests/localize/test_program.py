@@ -99,3 +99,16 @@ def test_a_file_counts_where_torch_ends_no_step(tmp_path: Path) -> None:
     result, _ = localize(tmp_path, source, "--no-remedies", code=3)
     assert (result["leaf"], result["operation"]["name"]) == ("scores.txt", "random.random")
     assert result["operation"]["where"] == "program.py:3 <module>"
+
+
+def test_what_is_printed_counts_where_no_step_is_seen_and_the_operations_part(tmp_path: Path) -> None:
+    source = "import torch\nw = torch.rand(3)\nfor _ in range(3):\n    w = w - 0.1 * w.sin()\nprint(w.sum().item())\n"
+    result, _ = localize(tmp_path, source, "--no-remedies", code=3)
+    assert (result["leaf"], result["operation"]["where"]) == ("stdout", "program.py:2 <module>")
+    assert result["causes"][0]["name"] == "unseeded-generator"
+
+
+def test_a_time_that_is_printed_is_no_difference_where_the_operations_agree(tmp_path: Path) -> None:
+    source = "import time, torch\nprint(torch.ones(3).sum().item())\nprint('number', time.time_ns())\n"
+    result, _ = localize(tmp_path, source, code=0)
+    assert result["found"] is False and "what they printed differs, and was not compared" in result["message"]

@@ -112,3 +112,60 @@ def test_a_range_of_steps_that_is_none(tmp_path: Path) -> None:
     code, _, err = localize(tmp_path, "--dump-steps", "3-1", "--", "python", "program.py")
     assert code == 2
     assert "for example: --dump-steps 0-3" in err
+
+
+BEGINS = """
+import sys
+import torch
+import foxrun
+
+torch.manual_seed(3)
+torch.set_num_threads(1)
+model = torch.nn.BatchNorm1d(6)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+first = 0
+if len(sys.argv) > 1:
+    state = torch.load(CHECKPOINT)
+    model.load_state_dict({**model.state_dict(), **state["model"]})
+    optimizer.load_state_dict(state["optimizer"])
+    torch.set_rng_state(state["generator"])
+    first = state["step"]
+for step in range(first, 6):
+    MARK
+    if len(sys.argv) == 1 and step == 3:
+        kept = {name: value for name, value in model.state_dict().items() if not name.startswith(LACKS)}
+        generator = torch.get_rng_state()
+        torch.save(dict(model=kept, optimizer=optimizer.state_dict(), step=step, generator=generator), CHECKPOINT)
+    x = torch.randn(8, 6) * 3
+    loss = (model(x) - x).pow(2).mean() + model.running_mean.sum() + model.running_var.sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    END
+"""
+
+
+@pytest.mark.parametrize(("mark", "lacks"), [("first", "nothing"), ("last", "running_")])
+def test_a_resume_is_judged_alike_where_steps_begin_and_where_they_end(tmp_path: Path, mark: str, lacks: str) -> None:
+    marks = ("foxrun.step(step)", "pass") if mark == "first" else ("pass", "foxrun.step(step)")
+    text = BEGINS.replace("MARK", marks[0]).replace("END", marks[1]).replace("LACKS", repr(lacks))
+    (tmp_path / "program.py").write_text(text.replace("CHECKPOINT", repr(str(tmp_path / "state.pt"))))
+    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True)
+    code, result, err = localize(tmp_path, "--other", "python program.py resume", "--", "python", "program.py")
+    if lacks == "nothing":
+        assert (code, result["found"]) == (0, False), result["message"]
+        return
+    assert code == 3, err
+    assert (result["step"], result["leaf"], result["causes"][0]["name"]) == (3, "buffer.running_mean", "resume")
+    assert "buffer.running_mean, buffer.running_var" in result["remedies"][-1]["text"]
+
+
+def test_a_generator_that_a_resumed_run_takes_late_is_no_state_that_it_lacks() -> None:
+    def row(step: int, generator: str, weight: str, end: bool = False) -> Row:
+        leaves = [("generator.torch", "generator", "state", generator), ("weight.0", "0", "weight", weight)]
+        return Row(step=step, end=end, leaves=tuple(Leaf(*leaf, checksum=None) for leaf in leaves))
+
+    first = [row(0, "g0", "w0"), row(1, "g1", "w1"), row(2, "g2", "w2"), row(3, "g3", "w3", end=True)]
+    late = compare_steps(first, [row(1, "later", "v1"), row(2, "g2", "v2"), row(3, "g3", "v3", end=True)])
+    lacks = compare_steps(first, [row(1, "h1", "v1"), row(2, "h2", "v2"), row(3, "h3", "v3", end=True)])
+    assert (late.leaf, late.ignored, lacks.leaf) == ("weight.0", ["generator.torch"], "generator.torch")

@@ -6,10 +6,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestrator.localize.beyond import blamed
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
-from orchestrator.localize.facts import PACE, Facts, goes_on, leads
+from orchestrator.localize.facts import PACE, Facts, goes_on, host_kind, leads
 from orchestrator.localize.pair import _results
 from orchestrator.localize.remedies import _same_origin
 from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, REORDERED, Replay
@@ -188,3 +190,30 @@ def test_a_value_that_a_switch_explains_is_no_memory_that_nobody_wrote() -> None
     named = {cause.name for cause in judge(facts(write))}
     assert "uninitialised-memory" in named
     assert "uninitialised-memory" not in {c.name for c in judge(facts(write, remedied={"hash-seed": False}))}
+
+
+def test_an_array_that_changes_in_a_queue_is_aliased() -> None:
+    def write(s: Stream, twin: int) -> None:
+        put = [("0", "full", -1)]
+        s.add("op", "multiprocessing.Queue.put", ins=put, outs=[f"half{twin}"], where="feed.py:9 produce", thread=1)
+
+    known = facts(write)
+    assert known.origin is not None and known.origin.how == "changed behind"
+    assert known.origin.detail == "what was put into the queue has other bytes when the queue's thread pickles it"
+    assert judge(known)[0].name == "aliasing"
+
+
+@pytest.mark.parametrize("told", [", while it is open for writing", ""])
+def test_a_file_that_is_read_while_it_is_written_is_a_copy_that_is_not_done(told: str) -> None:
+    def write(s: Stream, twin: int) -> None:
+        s.add("host", "open", outs=[f"c{twin}"], value=f"scores.npy, 96 bytes{told}", where="train.py:3 load")
+        s.add("host", "aten.lift_fresh.default", outs=[f"t{twin}"], where="train.py:4 load")
+
+    causes = judge(facts(write, narrowed={"delays": True}))
+    assert (causes[0].name == "asynchronous-copy") is bool(told)
+    said = "scores.npy has other bytes in each twin when it is read at train.py:3 load, while it is open for writing"
+    assert (said in causes[0].evidence) is bool(told)
+
+
+def test_sql_that_draws_and_a_loops_clock_are_what_they_are() -> None:
+    assert (host_kind("sqlite.random"), host_kind("asyncio.loop.time")) == ("entropy", "clock")

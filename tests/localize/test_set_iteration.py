@@ -23,6 +23,8 @@ from orchestrator.localize.set_iteration import lines
         "held: set[int] = set()\nheld.pop()",
         "order = dict.fromkeys(set(a))",
         "both = a.keys() & b.keys()\nnames = list(both)",
+        "clip({p for p in model})\ndef clip(weights, most=1):\n    for w in weights: pass",
+        "held = set(a)\nC().go(held)\nclass C:\n    def go(self, rows): return list(rows)",
         "kept = a if short else set(a)\nfor x in set(a).union(b): pass",
     ],
 )
