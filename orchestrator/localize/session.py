@@ -22,6 +22,7 @@ from orchestrator.localize.result import Trial
 from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.twin_run import TWINS
 
+_YET = "and yet a file that the twins wrote"
 FILES = "(files)"
 PRINTED = 100_000  # lines
 _NUMBER = re.compile(r"0x[0-9a-f.]+p[+-]?\d+|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -130,10 +131,12 @@ class Session:
             unlike = ["stdout", *unlike]
         if unlike and not found.made:
             return dataclasses.replace(found, leaf=unlike[0], component="host", kind="file", note=FILES)
-        if unlike:
+        if unlike and not any(_YET in note for note in self.notes):  # once: names with a date are others each time
+            a, b = pair.written
+            alone = "" if all(name in a and name in b for name in unlike) else ", or in its name,"
             self._note(
-                f"all {found.rows} rows agree, and yet a file that the twins wrote differs: {', '.join(unlike[:5])}; "
-                "a time or a path in it would be a reason"
+                f"all {found.rows} rows agree, {_YET} differs: {', '.join(unlike[:5])}; "
+                f"a time or a path in it{alone} would be a reason"
             )
         return found
 

@@ -37,9 +37,8 @@ class Value:
         return Value(y, (self,), lambda g: [(self, g * (1 - y * y))])
 
     def mean_square(self):
-        return Value(
-            self.data.square().mean(), (self,), lambda g: [(self, g * 2 * self.data / self.data.numel())]
-        )  # culprit
+        scale = 2 / self.data.numel()
+        return Value(self.data.square().mean(), (self,), lambda g: [(self, g * scale * self.data)])  # culprit
 
     def backward(self):
         order, seen = [], set()
