@@ -19,6 +19,7 @@ MARK = ".foxrun-localize"
 # Linked, not copied: read as they are, or large, or both.
 LINKED = (".git", ".hg", ".svn", "node_modules", ".tox", ".nox", ".mypy_cache", ".ruff_cache")
 LARGE = 64 * 1024 * 1024
+ATTEMPTS = 5
 MOST_FILES, MOST_BYTES, MOST_BESIDE = 20_000, 1024**3, 2000
 
 
@@ -76,7 +77,7 @@ def copy(directory: Path, into: Path) -> Copied:
     linked: list[str] = []
     target = place / directory.name if directory.name else into / "root" / "cwd"
     _copy_tree(directory, target, directory, linked)
-    return Copied(directory=target, linked=tuple(sorted(linked)))
+    return Copied(directory=target, linked=tuple(sorted(set(linked))))
 
 
 def _link_beside(directory: Path, root: Path) -> None:
@@ -109,13 +110,27 @@ def _copy_tree(source: Path, target: Path, top: Path, linked: list[str]) -> None
     entries = entries_of(source)
     target.mkdir(exist_ok=True)
     for entry in entries:
+        _copy_if_there(entry, target / entry.name, top, linked)
+
+
+def _copy_if_there(entry: os.DirEntry[str], there: Path, top: Path, linked: list[str]) -> None:
+    """Copy an entry, unless it is gone since it was listed: a logger's old file, or another training's temporary one.
+
+    One that is made and removed again and again may be there when it is looked at and gone when it is read.
+    """
+    for left in reversed(range(ATTEMPTS)):
         try:
-            _copy_entry(entry, target / entry.name, top, linked)
+            return _copy_entry(entry, there, top, linked)
         except (FileNotFoundError, NotADirectoryError):
-            if os.path.lexists(entry.path):
+            if there.is_dir() and not there.is_symlink():
+                shutil.rmtree(there)
+            else:
+                there.unlink(missing_ok=True)
+            if not os.path.lexists(entry.path):
+                return None
+            if not left:
                 raise
-            # It is gone since it was listed: a logger's old file, or another training's temporary one.
-            (target / entry.name).unlink(missing_ok=True)
+    return None
 
 
 def _copy_entry(entry: os.DirEntry[str], there: Path, top: Path, linked: list[str]) -> None:
