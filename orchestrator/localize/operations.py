@@ -126,8 +126,8 @@ def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -
         if both and before.origin is not None and before.origin.a.step == start - 1 and not before.origin.outside:
             streams, aligned = earlier, before
     origin = aligned.origin if seen.leaf != beyond.CRASH else None  # a stream that ends there differs in its length
-    if resumed and origin is not None and origin.label.startswith("generator") and not _parts(seen, "generator"):
-        origin = None  # its rows say that the generators agree: the resumed twin's first step had no number yet
+    if resumed and origin is not None and origin.label.startswith("generator") and _unnumbered(seen):
+        origin = None
     origin = origin or beyond.alone(streams.a, streams.b, seen.step, main)
     children = [name for name in pair.a.processes if name != main]
     host = aligned.host
@@ -151,8 +151,10 @@ def concluded(pair: Pair, seen: StepsFound, first: int, resumed: bool = False) -
     )
 
 
-def _parts(seen: StepsFound, prefix: str) -> bool:
-    return any(leaf.leaf.startswith(prefix) for leaf in seen.parted)
+def _unnumbered(seen: StepsFound) -> bool:
+    """Whether the resumed twin's first row parts, whose step had no number while it went on, and generators agree."""
+    first = seen.row == 0 and (seen.step or 0) > 0
+    return first and not any(leaf.leaf.startswith("generator") for leaf in seen.parted)
 
 
 def of_another_task(pair: Pair, origin: Origin) -> bool:

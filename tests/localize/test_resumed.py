@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.localize.steps import compare_steps
+from orchestrator.localize.operations import _unnumbered
+from orchestrator.localize.result import Parted
+from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.localize.trace import Leaf, Row
 
 pytestmark = pytest.mark.timeout(300)
@@ -169,3 +171,14 @@ def test_a_generator_that_a_resumed_run_takes_late_is_no_state_that_it_lacks() -
     late = compare_steps(first, [row(1, "later", "v1"), row(2, "g2", "v2"), row(3, "g3", "v3", end=True)])
     lacks = compare_steps(first, [row(1, "h1", "v1"), row(2, "h2", "v2"), row(3, "h3", "v3", end=True)])
     assert (late.leaf, late.ignored, lacks.leaf) == ("weight.0", ["generator.torch"], "generator.torch")
+
+
+@pytest.mark.parametrize(
+    ("step", "row", "leaf", "so"),
+    [(20, 0, "loss", True), (4, 4, "loss", False), (20, 0, "generator.torch", False), (0, 0, "loss", False)],
+)
+def test_only_a_first_row_that_begins_late_has_a_step_without_a_number(
+    step: int, row: int, leaf: str, so: bool
+) -> None:
+    parted = [Parted(leaf=leaf, kind="outcome", component="", role="origin", why="")]
+    assert _unnumbered(StepsFound(step=step, row=row, leaf=leaf, parted=parted)) is so
