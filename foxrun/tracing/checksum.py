@@ -38,7 +38,7 @@ def on_host(tensor: Tensor) -> int:
         for product in _products(memory, blocks) if blocks else ():
             checksum.update((ctypes.c_char * (8 * blocks)).from_address(_ADDRESS(product)))
         checksum.update(memoryview(memory)[8 * BLOCK * blocks :])
-    return int.from_bytes(checksum.digest()[:8], "little") or 1
+    return _number(checksum.digest())
 
 
 def has_memory(tensor: Tensor) -> bool:
@@ -61,7 +61,11 @@ def has_memory(tensor: Tensor) -> bool:
 def of_nothing(tensor: Tensor) -> int:
     """The checksum of a tensor without memory."""
     checksum = hashlib.sha1(b"none %d %d" % (tensor.numel(), tensor.element_size()), usedforsecurity=False)
-    return int.from_bytes(checksum.digest()[:8], "little") or 1
+    return _number(checksum.digest())
+
+
+def _number(digest: bytes) -> int:
+    return int.from_bytes(digest[:8], "little") or 1
 
 
 def _products(memory: ctypes.Array[ctypes.c_char], blocks: int) -> list[Tensor]:

@@ -7,11 +7,17 @@ from orchestrator.localize.beyond import is_past
 from orchestrator.localize.cause_tests import draws_alone, remedied, test
 from orchestrator.localize.cause_tests_host import does_not_wait
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence, Test
-from orchestrator.localize.facts import PACE, Facts
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, HOST_VALUE, OUTPUTS_DIFFER, REORDERED
+from orchestrator.localize.facts import Facts
+from orchestrator.localize.result import (
+    CHANGED_BEHIND,
+    CONTROL_FLOW,
+    DELAYS,
+    HOST_VALUE,
+    OUTPUTS_DIFFER,
+    PACE,
+    REORDERED,
+)
 from orchestrator.localize.trace import Event
-
-DELAYS = "delays"
 
 
 def is_a_race(facts: Facts) -> bool:

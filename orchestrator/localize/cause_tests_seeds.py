@@ -6,8 +6,17 @@ import re
 
 from orchestrator.localize.cause_tests import draws_alone, test
 from orchestrator.localize.causes import DECISIVE, PLAIN, STRONG, WEAK, Evidence
-from orchestrator.localize.facts import PACE, Facts
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, DRAWN_MEANWHILE, HOST_VALUE, REORDERED, SEED
+from orchestrator.localize.facts import Facts
+from orchestrator.localize.result import (
+    CHANGED_BEHIND,
+    CONTROL_FLOW,
+    DELAYS,
+    DRAWN_MEANWHILE,
+    HOST_VALUE,
+    PACE,
+    REORDERED,
+    SEED,
+)
 
 REPLAY_WORDS = re.compile(r"replay|rollout_?buffer|experience|transition")
 
@@ -121,7 +130,7 @@ def drawn_meanwhile(facts: Facts) -> str | None:
 @test(DECISIVE)
 def draws_as_timing_has_it(facts: Facts) -> str | None:
     """do twins part that differ in delays or in measured time alone, by a draw that one of them makes?"""
-    timed = any(facts.narrowed.get(kind) for kind in ("delays", PACE)) or facts.remedied.get("fixed-clock") is False
+    timed = any(facts.narrowed.get(kind) for kind in (DELAYS, PACE)) or facts.remedied.get("fixed-clock") is False
     draw = draws_alone(facts) if timed else None
     return f"timing decides whether {draw.name} at {draw.where or '?'} draws" if draw is not None else None
 

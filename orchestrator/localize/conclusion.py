@@ -16,11 +16,12 @@ from orchestrator.localize.operation_kinds import WRITES_BY_INDEX
 from orchestrator.localize.operations import Found
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.pair import Pair
-from orchestrator.localize.races import DELAYS, OF_ANOTHER, OTHERS_WRITE
+from orchestrator.localize.races import OF_ANOTHER, OTHERS_WRITE
 from orchestrator.localize.remedies import Tried
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
     CONTROL_FLOW,
+    DELAYS,
     HOST_VALUE,
     KINDS,
     NOT_TRIED,

@@ -41,7 +41,6 @@ PROCESS = ("getpid", "getppid", "gethostname", "node", "uname", "get_ident", "ge
 ENTROPY = ("urandom", "uuid4", "getrandom", "token_bytes", "token_hex", "randbits", "systemrandom", "entropy")
 LISTING = ("listdir", "scandir", "glob", "iglob", "rglob", "walk", "iterdir")
 STOPWATCH = ("perf_counter", "monotonic", "process_time", "thread_time")  # clocks that measure how long it takes
-PACE = "pace"  # the kind of twins that differ in how long things seem to take
 UNORDERED = ("as_completed", "imap_unordered", "DataLoader.in_order")  # what ordered-completion sets in order
 COMPLETION = ("as_completed", "wait", "imap_unordered", "queue", "get", "gather")
 # What a program may read of the machine that it runs on.

@@ -8,13 +8,13 @@ from orchestrator.errors import DeadlinePassed, JobFailed, NoPlace
 from orchestrator.localize import beyond, pace, races, raw
 from orchestrator.localize.causes import judge
 from orchestrator.localize.conclusion import chosen, clean, origin_name, told
-from orchestrator.localize.facts import PACE, UNORDERED, Facts, environments, goes_on
+from orchestrator.localize.facts import UNORDERED, Facts, environments, goes_on
 from orchestrator.localize.near_origin import with_source
 from orchestrator.localize.operations import FIRST_LOOK, Found, at_once, concluded, first_look, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.remedies import Tried, code_changes, try_remedies
 from orchestrator.localize.replay import computes, replay
-from orchestrator.localize.result import KINDS, Localization, Trial
+from orchestrator.localize.result import DELAYS, KINDS, PACE, Localization, Trial
 from orchestrator.localize.session import THREADS, Session
 from orchestrator.localize.steps import StepsFound, compare_steps
 
@@ -67,7 +67,7 @@ def localize(session: Session) -> Localization:
             facts = dataclasses.replace(facts, replay=replay(session, main, found))
         tried = Tried(facts=facts, remedies=[])
         if session.options.remedies:
-            rate = races.RATE if kind.name in (races.DELAYS, PACE) else _rate(session, kind)
+            rate = races.RATE if kind.name in (DELAYS, PACE) else _rate(session, kind)
             try_remedies(session, kind, tried, judge(facts), rate)
     except (DeadlinePassed, NoPlace, KeyboardInterrupt) as stop:
         _ended_early(session, stop, tried)
@@ -99,8 +99,8 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         if number > 1 and not session.affords():
             session.not_looked_at.append(f"pairs that {KINDS[name]}: the time was over")
             break
-        provoking = name in (races.DELAYS, PACE)
-        kind = pace.KIND if name == PACE else delayed.pop(0) if name == races.DELAYS else kind_named(name)
+        provoking = name in (DELAYS, PACE)
+        kind = pace.KIND if name == PACE else delayed.pop(0) if name == DELAYS else kind_named(name)
         kind = gentle if gentle is not None and not provoking else kind
         pair = session.run(kind, window, f"trial {number}: twins that {KINDS[name]}")
         if gentle is None and crashed(pair):
@@ -133,7 +133,7 @@ def _until_parted(session: Session) -> tuple[Kind, StepsFound, Pair] | None:
         if number == 1 and races.possible(pair) and session.request.other is None:
             delayed = list(races.kinds(pair))  # no luck is needed for a race that is provoked
             for place in range(len(delayed)):
-                order.insert(1 + 2 * place, races.DELAYS)
+                order.insert(1 + 2 * place, DELAYS)
         if number == 1 and pace.measures(pair) and session.request.other is None:
             order.insert(1, PACE)
         session.drop(pair)
@@ -182,7 +182,7 @@ def _operations(session: Session, kind: Kind, steps: StepsFound, pair: Pair, fou
     """
     wanted = min(session.options.trials, 3)
     race: races.Raced | None = None
-    if kind.name == races.DELAYS:
+    if kind.name == DELAYS:
         race = races.closer(session, kind, concluded(pair, steps, 0))
         found += [race.found] if race.found is not None else []
         _tell(session, kind, steps if race.found is None else race.found.steps, race.found)

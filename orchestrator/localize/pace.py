@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from orchestrator.localize.facts import PACE
 from orchestrator.localize.operations import FIRST_LOOK, at_once, concluded, look
 from orchestrator.localize.pair import Kind, Pair
 from orchestrator.localize.races import Raced
-from orchestrator.localize.result import Trial
+from orchestrator.localize.result import PACE, Trial
 from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound
 

@@ -22,6 +22,7 @@ from foxrun.files import sha256_file
 from orchestrator.errors import NoPlace, UsageError
 from orchestrator.hostile import HOSTILITIES, START_DELAY_S, twin_environment
 from orchestrator.localize import space, workcopy
+from orchestrator.localize.result import DELAYS, PACE
 from orchestrator.localize.trace import Trace
 from orchestrator.twin_run import TWINS, this_interpreter
 from orchestrator.twins import Twin, no_survivors
@@ -41,7 +42,7 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
     "no-tf32": {"NVIDIA_TF32_OVERRIDE": "0"},
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-ALIKE = ("delays", "pace")  # kinds of pairs whose twins are hostile to each other in nothing
+ALIKE = (DELAYS, PACE)  # kinds of pairs whose twins are hostile to each other in nothing
 
 
 @dataclass(frozen=True, kw_only=True)

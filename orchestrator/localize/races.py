@@ -21,12 +21,11 @@ from orchestrator.localize.operations import FIRST_LOOK, Found, concluded, windo
 from orchestrator.localize.origins import Origin, restless
 from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.replay import computes
-from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED, Trial
+from orchestrator.localize.result import CHANGED_BEHIND, DELAYS, HOST_VALUE, OUTPUTS_DIFFER, REORDERED, SEED, Trial
 from orchestrator.localize.session import Session
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Event
 
-DELAYS = "delays"
 SHORT_MS, LONG_MS = 50, 300
 RATE = 0.7  # how often a pair parts whose delays end the race in both ways, cautiously
 OF_DEVICE = "streams of the device"

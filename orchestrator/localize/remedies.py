@@ -10,7 +10,7 @@ from foxrun.tracing.switches import SWITCHES
 from orchestrator.errors import DeadlinePassed, JobFailed
 from orchestrator.localize.cause_table import BY_NAME
 from orchestrator.localize.causes import CERTAIN, POSSIBLE, judge
-from orchestrator.localize.facts import PACE, Facts
+from orchestrator.localize.facts import Facts
 from orchestrator.localize.near_origin import with_source
 from orchestrator.localize.operations import Found, concluded, window_of
 from orchestrator.localize.origins import Origin
@@ -18,11 +18,13 @@ from orchestrator.localize.pair import Kind, Pair, Window
 from orchestrator.localize.result import (
     CHANGED_BEHIND,
     CONTROL_FLOW,
+    DELAYS,
     HIDDEN,
     HOST_VALUE,
     NOT_ENOUGH,
     NOT_TRIED,
     OUTPUTS_DIFFER,
+    PACE,
     REORDERED,
     VERIFIED,
     Cause,
@@ -31,6 +33,7 @@ from orchestrator.localize.result import (
     pairs_for,
 )
 from orchestrator.localize.session import Session
+from orchestrator.localize.steps import READ
 
 MOST_ORIGINS = 4  # one behind the other
 MOST_CANDIDATES = 5
@@ -163,7 +166,7 @@ def out_of_question(name: str, facts: Facts) -> bool:
     if name == "no-tf32":
         return not facts.cuda and facts.knob("float32_matmul_precision") == "highest"
     if name in ALIKE_IN_A_RACE:
-        return any(facts.narrowed.get(kind) for kind in ("delays", PACE))
+        return any(facts.narrowed.get(kind) for kind in (DELAYS, PACE))
     # A native function does not ask torch which algorithms it may use.
     return name.startswith("deterministic-algorithms") and facts.kind == "kernel" and facts.op_is_native
 
@@ -297,7 +300,7 @@ MOST_LACKING = 5
 
 def _lacking(facts: Facts) -> str:
     """The state that parted: of a resumed run all that its first step reads parted, as far as it is told."""
-    read = [leaf.leaf for leaf in facts.steps.parted if leaf.kind in ("weight", "moment", "state", "buffer")]
+    read = [leaf.leaf for leaf in facts.steps.parted if leaf.kind in READ]
     if not facts.resumed or facts.steps.leaf not in read:
         return facts.steps.leaf
     names = [facts.steps.leaf, *(name for name in read if name != facts.steps.leaf)]

@@ -26,12 +26,13 @@ EXIT_CLEAN, EXIT_FOUND = 0, 3
 
 
 # Kinds of pairs: what their twins do.
+DELAYS, PACE = "delays", "pace"
 KINDS = {
     "hostile": "differ in all that must not matter",
     "threads": "differ also in the number of threads",
     "load": "run beside other load",
-    "delays": "differ in nothing but in which of their threads, or streams of a device, wait",
-    "pace": "differ in nothing but in how long things seem to take",
+    DELAYS: "differ in nothing but in which of their threads, or streams of a device, wait",
+    PACE: "differ in nothing but in how long things seem to take",
 }
 
 

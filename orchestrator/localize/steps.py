@@ -17,7 +17,7 @@ from orchestrator.localize.result import INHERITED, ORIGIN, Parted
 from orchestrator.localize.trace import Leaf, Row
 
 # What a step reads, nearest to the cause first: moments are made from gradients, weights from moments.
-_READ = ("generator", "state", "moment", "weight")
+READ = ("generator", "state", "moment", "weight")
 PASSING = ("input", "activation")  # nothing of it is left, unless the training takes it up
 GROWTH_KEPT = 2000
 
@@ -179,7 +179,7 @@ def _origin(leaves: Sequence[Leaf]) -> Leaf:
 def _read_rank(leaf: Leaf) -> int | None:
     if is_generator(leaf):
         return 0
-    return _READ.index(leaf.kind) if leaf.kind in _READ else None
+    return READ.index(leaf.kind) if leaf.kind in READ else None
 
 
 def component_of(leaf: Leaf) -> str:

@@ -17,7 +17,7 @@ from orchestrator.localize.facts import Facts, Lead
 from orchestrator.localize.operations import Found
 from orchestrator.localize.origins import Origin
 from orchestrator.localize.remedies import out_of_question
-from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, OUTPUTS_DIFFER
+from orchestrator.localize.result import CHANGED_BEHIND, CONTROL_FLOW, DELAYS, OUTPUTS_DIFFER
 from orchestrator.localize.steps import StepsFound
 from orchestrator.localize.trace import Trace
 from tests.localize.test_races import facts_of, found_in, pair_of
@@ -56,7 +56,7 @@ def test_equal_inputs_and_other_outputs_by_delays_alone_are_memory_that_changed_
 
 
 def test_what_twins_that_differ_in_delays_alone_have_alike_is_no_cure() -> None:
-    raced = Facts(steps=StepsFound(step=0), narrowed={races.DELAYS: True})
+    raced = Facts(steps=StepsFound(step=0), narrowed={DELAYS: True})
     calm = dataclasses.replace(raced, narrowed={})
     assert [out_of_question(name, raced) for name in ("hash-seed", "sorted-listings", "ordered-completion")] == [
         True, True, False,

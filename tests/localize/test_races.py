@@ -15,6 +15,7 @@ from orchestrator.localize.facts import Facts
 from orchestrator.localize.near_origin import with_source
 from orchestrator.localize.operations import Found, concluded, of_another_task
 from orchestrator.localize.pair import Pair, Request
+from orchestrator.localize.result import DELAYS
 from orchestrator.localize.session import Listener, Options, Session
 from orchestrator.localize.steps import StepsFound, compare_steps
 from orchestrator.localize.trace import Trace
@@ -90,7 +91,7 @@ def test_a_worker_that_took_another_task_is_no_origin(tmp_path: Path) -> None:
 
 
 def facts_of(found: Found, raced: bool | None) -> Facts:
-    narrowed = {} if raced is None else {races.DELAYS: raced}
+    narrowed = {} if raced is None else {DELAYS: raced}
     return Facts(steps=found.steps, origin=found.origin, leads=found.leads, narrowed=narrowed, threads=2)
 
 
@@ -168,7 +169,7 @@ def test_a_race_is_no_order_of_hashes() -> None:
         stream.op("sum", [("0", f"t{order[0]}", sources[0])], f"s{order[0]}", where="a.py:9 <module>")
     aligned = align(made[0].events, made[1].events)
     steps = StepsFound(step=0, leaf="loss")
-    judged = judge(Facts(steps=steps, origin=aligned.origin, threads=3, narrowed={races.DELAYS: True}))
+    judged = judge(Facts(steps=steps, origin=aligned.origin, threads=3, narrowed={DELAYS: True}))
     assert judged[0].name == "completion-order"
     hashes = next(cause for cause in judged if cause.name == "hash-order")
     assert "only in which threads wait" in hashes.against[0]
@@ -241,7 +242,7 @@ def accumulated(first: int) -> Stream:
 def test_threads_that_add_to_one_tensor_are_an_order_and_no_copy() -> None:
     aligned = align(accumulated(1).events, accumulated(2).events)
     assert aligned.origin is not None and (aligned.origin.how, aligned.origin.a.where) == ("reordered", "a.py:4 work")
-    facts = Facts(steps=StepsFound(step=0), origin=aligned.origin, threads=3, narrowed={races.DELAYS: True})
+    facts = Facts(steps=StepsFound(step=0), origin=aligned.origin, threads=3, narrowed={DELAYS: True})
     assert judge(facts)[0].name == "completion-order"
 
 
@@ -261,9 +262,7 @@ def test_who_writes_the_memory_of_another_thread_decides_the_kind(name: str, cau
         made.append(stream.events)
     origin = align(made[0], made[1]).origin
     assert origin is not None and (origin.how, origin.a.where) == ("changed behind", "a.py:9 <module>")
-    assert (
-        judge(Facts(steps=StepsFound(step=0), origin=origin, threads=1, narrowed={races.DELAYS: True}))[0].name == cause
-    )
+    assert judge(Facts(steps=StepsFound(step=0), origin=origin, threads=1, narrowed={DELAYS: True}))[0].name == cause
 
 
 def test_what_is_computed_or_seeded_is_no_race_and_what_comes_from_outside_may_be() -> None:

@@ -11,10 +11,10 @@ import pytest
 from orchestrator.localize.beyond import blamed
 from orchestrator.localize.causes import judge
 from orchestrator.localize.events import align
-from orchestrator.localize.facts import PACE, Facts, goes_on, host_kind, leads
+from orchestrator.localize.facts import Facts, goes_on, host_kind, leads
 from orchestrator.localize.pair import _results
 from orchestrator.localize.remedies import _same_origin
-from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, REORDERED, Replay
+from orchestrator.localize.result import CHANGED_BEHIND, HOST_VALUE, PACE, REORDERED, Replay
 from orchestrator.localize.steps import StepsFound
 from tests.localize.traces import Stream, facts
 
